@@ -1,0 +1,1 @@
+"""Noonday: a job scheduler that fires on time, loses nothing and says why."""

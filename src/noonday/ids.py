@@ -1,0 +1,16 @@
+"""Identifiers that sort by the time of their making, so that index pages stay warm."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from uuid import UUID
+
+
+def new_id(now: datetime) -> str:
+    """A version-7 UUID: 48 bits of milliseconds, then chance."""
+    millis = int(now.timestamp() * 1000)
+    value = (millis << 80) | int.from_bytes(os.urandom(10), "big")
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return str(UUID(int=value))
