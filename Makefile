@@ -1,0 +1,69 @@
+# Needs make and Python >= 3.11, nothing else. Everything lands in .venv; `make clean` takes it away again.
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --disable-pip-version-check
+# --no-cache-dir is not given on purpose: a second fresh clone on the same machine installs from pip's cache.
+HASHED := $(PIP) install --quiet --require-hashes
+TESTS ?= tests
+PYTEST_FLAGS ?=
+
+# The first interpreter that is new enough and can make environments. Asked only when .venv is made.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo "$$python"; break; }; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt lock bench clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/run.stamp ## start Noonday on http://127.0.0.1:8060 (ARGS="--port 9000" to change something)
+	@exec $(BIN)/noonday serve $(ARGS)
+
+test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels (TESTS=tests/domain for a part)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)
+
+check: $(VENV)/dev.stamp ## lint, format, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/dev.stamp ## put the code into house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
+	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)
+
+lock: $(VENV)/dev.stamp ## write requirements/*.lock anew from pyproject.toml (UPGRADE=1 for the newest versions)
+	$(PIP) install --quiet uv
+	$(LOCK) pyproject.toml -o requirements/run.lock
+	$(LOCK) pyproject.toml --group dev -c requirements/run.lock -o requirements/dev.lock
+	printf 'hatchling\neditables\n' | $(LOCK) - -c requirements/dev.lock -o requirements/build.lock
+	@! grep -n '://' requirements/*.lock || { echo "a lock file names a host" >&2; exit 1; }
+
+clean: ## remove .venv, caches and build results; jobs and history in .noonday/ stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -not -path './.noonday/*' -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with venv and ensurepip found." >&2; \
+		echo "Install one (Debian, Ubuntu: apt install python3 python3-venv) or say where it is: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Locked first, with hashes; then Noonday itself from this folder, so that editing the source needs no new install.
+$(VENV)/run.stamp: requirements/run.lock requirements/build.lock pyproject.toml | $(BIN)/python
+	$(HASHED) -r requirements/run.lock -r requirements/build.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock pyproject.toml | $(BIN)/python
+	$(HASHED) -r requirements/dev.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

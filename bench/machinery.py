@@ -1,0 +1,92 @@
+"""A whole engine without its API, on a fresh database, with a task that notes when it was really started."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import uvloop
+
+from noonday.clock import SystemClock
+from noonday.engine.engine import Engine, EngineConfig, Role, Surroundings
+from noonday.store.database import Database
+from noonday.store.instances import Instance
+from noonday.targets import Targets, TargetsConfig, TaskRegistry
+from noonday.targets.tasks import current, make_task
+
+
+@dataclass(slots=True)
+class Marks:
+    """What the no-op task saw: (due, started) in seconds of the wall clock."""
+
+    seen: list[tuple[float, float]] = field(default_factory=list)
+    wanted: int = 0
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def note(self) -> None:
+        self.seen.append((current().scheduled_for.timestamp(), time.time()))
+        if len(self.seen) == self.wanted:
+            self.enough.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    engine: Engine
+    marks: Marks
+    db: Database
+
+
+@asynccontextmanager
+async def running(url: str, slots: int) -> AsyncIterator[Machine]:
+    marks = Marks()
+    tasks = TaskRegistry()
+    tasks.add(make_task(marks.note, "note"))
+    clock, db = SystemClock(), Database(url)
+    targets = Targets(TargetsConfig(signing_secret=b"x" * 32, tasks=tasks))
+    config = EngineConfig(
+        instance_id="bench", roles=frozenset({Role.SCHEDULER, Role.WORKER}), slots=slots, keep_runs=10**9
+    )
+    engine = Engine(
+        Surroundings(
+            db=db,
+            clock=clock,
+            target=targets,
+            knows=targets.knows,
+            cancel_remote=targets.cancel_remote,
+            describe=lambda: _described(clock.now()),
+        ),
+        config,
+    )
+    await engine.begin()
+    actors = [asyncio.create_task(actor.run()) for actor in engine.actors]
+    try:
+        yield Machine(engine, marks, db)
+    finally:
+        for actor in actors:
+            actor.cancel()
+        await asyncio.gather(*actors, return_exceptions=True)
+        await targets.close()
+        await db.close()
+
+
+async def settled(machine: Machine, count: int) -> None:
+    """All of them started and all of their endings durable."""
+    await machine.marks.enough.wait()
+    while machine.engine.counters.settled < count:
+        await machine.engine.settler.drained()
+        await asyncio.sleep(0.002)
+
+
+def run(work: Callable[[], object]) -> object:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work())  # type: ignore[arg-type]  # a coroutine function of this package
+
+
+def _described(now: datetime) -> Instance:
+    return Instance(
+        id="bench", host="", pid=0, roles=(), started_at=now, heartbeat_at=now, slots=0, busy=0, state="running", version=""
+    )

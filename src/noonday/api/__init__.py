@@ -1,0 +1,1 @@
+"""The way in for programs: HTTP in problem+json, version 2 and the seeds' paths."""

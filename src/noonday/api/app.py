@@ -1,0 +1,54 @@
+"""The HTTP application: the guard at the door, the routes, and one way of saying no."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+
+from noonday.api import problems
+from noonday.api.guard import Guard
+from noonday.api.routes import actions, callbacks, executions, health, jobs, schedules
+from noonday.api.services import ApiServices, Services
+from noonday.api.shapes import Problem
+
+__all__ = ["ApiServices", "create_app"]
+
+_PROBLEM = {"content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+_REFUSALS = {
+    400: "the body is not JSON",
+    403: "a page from another origin",
+    413: "the body is too large",
+    415: "the body is of another kind than JSON",
+    421: "an unknown name in the Host header",
+    422: "a value is wrong; `errors` names each",
+    503: "the database, or something else needed, is down or switched off",
+}
+
+
+class Api(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        if not self.openapi_schema:
+            made = super().openapi()
+            template = "#/components/schemas/{model}"
+            shape = Problem.model_json_schema(ref_template=template)
+            made["components"]["schemas"] |= shape.pop("$defs", {}) | {"Problem": shape}
+        return super().openapi()
+
+
+def create_app(services: ApiServices) -> FastAPI:
+    app = Api(
+        title="Noonday",
+        summary="A job scheduler that fires on time, loses nothing and says why.",
+        version=version("noonday"),
+        docs_url=None,  # the default pages load scripts from other hosts
+        redoc_url=None,
+        responses={status: {"description": words, **_PROBLEM} for status, words in _REFUSALS.items()},
+    )
+    app.state.services = Services(services)
+    app.add_middleware(Guard, access=services.access)
+    problems.install(app)
+    for routes in (jobs, actions, executions, callbacks, schedules, health):
+        app.include_router(routes.router)
+    return app

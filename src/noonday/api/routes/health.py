@@ -1,0 +1,54 @@
+"""Is the process alive, may it be sent requests, and how does the scheduler fare?"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse
+
+from noonday.api.schedules import instant_text
+from noonday.api.services import Ask, v2_is_on
+from noonday.api.shapes import Live, Ready, SchedulerHealth
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health/live", responses={200: {"model": Live}}, summary="The process answers")
+async def live() -> Response:
+    return JSONResponse({"status": "alive"})
+
+
+@router.get("/health/ready", responses={200: {"model": Ready}}, summary="Requests may be sent here")
+@router.get("/health", responses={200: {"model": Ready}}, summary="As ready, for older checks")
+async def ready(ask: Ask) -> Response:
+    found = await ask.system.ready()
+    status = "healthy" if found.ready else "unhealthy"
+    return JSONResponse({"status": status, "checks": dict(found.checks)}, 200 if found.ready else 503)
+
+
+@router.get(
+    "/api/v2/scheduler/health",
+    dependencies=[Depends(v2_is_on)],
+    responses={200: {"model": SchedulerHealth}},
+    summary="How the scheduler fares",
+)
+async def scheduler(ask: Ask) -> Response:
+    health = await ask.system.health()
+    local = health.local
+    shown = {
+        "status": health.status,
+        "running": local.running,
+        "is_leader": local.is_leader,
+        "workers_active": local.slots,
+        "workers_busy": local.busy,
+        "queue_depth": sum(health.queue.values()),
+        "queue_depth_by_priority": {lane.name.lower(): n for lane, n in health.queue.items()},
+        "cron_jobs_count": health.cron_jobs,
+        "last_check_at": instant_text(local.last_check_at),
+        "uptime_seconds": health.uptime_seconds,
+        "circuit_breaker_state": local.circuit_breaker_state,
+        "instance_id": local.instance_id,
+        "version": version("noonday"),
+    }
+    return JSONResponse(shown, 503 if health.status == "unhealthy" else 200)

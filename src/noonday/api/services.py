@@ -1,0 +1,66 @@
+"""What the routes work with, put together by the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from noonday.api.guard import Access
+from noonday.api.schemas import JobDefaults
+from noonday.clock import Clock
+from noonday.control.executions import CheckToken, Executions
+from noonday.control.jobs import Jobs
+from noonday.control.system import LocalStatus, System
+from noonday.domain.errors import Unavailable
+from noonday.domain.job import Job
+from noonday.store.database import Database
+
+__all__ = ["ApiServices", "Ask", "Services", "v2_is_on"]
+
+
+def _refuse(*_: object) -> bool:
+    return False
+
+
+def _accept(_: Job) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServices:
+    """`check_token(execution_id, attempt, token)` knows callback tokens; `vet(job)` refuses targets."""
+
+    db: Database
+    clock: Clock
+    status: Callable[[], LocalStatus]
+    check_token: CheckToken = _refuse
+    vet: Callable[[Job], None] = _accept
+    defaults: JobDefaults = field(default_factory=JobDefaults)
+    access: Access = field(default_factory=Access)
+    v2_enabled: bool = True
+
+
+class Services:
+    def __init__(self, given: ApiServices) -> None:
+        self.clock = given.clock
+        self.defaults = given.defaults
+        self.v2_enabled = given.v2_enabled
+        self.jobs = Jobs(given.db, given.clock, vet=given.vet)
+        self.executions = Executions(given.db, given.clock, check_token=given.check_token)
+        self.system = System(given.db, given.clock, given.status)
+
+
+def _services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+Ask = Annotated[Services, Depends(_services)]
+
+
+def v2_is_on(ask: Ask) -> None:
+    if not ask.v2_enabled:
+        raise Unavailable("version 2 is switched off here; set SCHEDULER_V2_ENABLED=true")

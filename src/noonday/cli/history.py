@@ -1,0 +1,91 @@
+"""`noonday history`: what ran, what was skipped, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from noonday.api.schemas import execution_json
+from noonday.cli import output, showing
+from noonday.cli.desk import Desk, at_desk
+from noonday.cli.flags import Db, Json, Utc
+from noonday.cli.words import one_of
+from noonday.domain.errors import invalid
+from noonday.domain.execution import Execution, ExecutionState
+
+__all__ = ["history"]
+
+_MOST = 1000
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """Which executions."""
+
+    status: str | None = None
+    "pending, queued, running, completed, failed, cancelled or skipped."
+    limit: Annotated[int, Parameter(alias="-n")] = 20
+    "How many at most [20]."
+    offset: int = 0
+    "How many to leave out first."
+
+    def state(self) -> ExecutionState | None:
+        if not 1 <= self.limit <= _MOST:
+            raise invalid("--limit", self.limit, f"must lie between 1 and {_MOST}")
+        if self.offset < 0:
+            raise invalid("--offset", self.offset, "must not be negative")
+        if self.status is None:
+            return None
+        return ExecutionState(one_of("--status", self.status, [state.value for state in ExecutionState]))
+
+
+_NEWEST = Pick()
+
+
+def history(
+    job: str | None = None,
+    /,
+    *,
+    pick: Pick = _NEWEST,
+    utc: Utc = False,
+    json: Json = False,
+    database_url: Db = None,
+) -> None:
+    """List executions, newest first.
+
+    Parameters
+    ----------
+    job:
+        Name or id of a job; without it, those of all jobs.
+    """
+    state = pick.state()
+
+    async def work(desk: Desk) -> None:
+        found = await desk.job(job) if job else None
+        page = await desk.executions.page(
+            found.id if found else None, limit=pick.limit, offset=pick.offset, status=state
+        )
+        if json:
+            runs = [execution_json(run) for run in page.items]
+            output.data({"executions": runs, "total": page.total, "limit": page.limit, "offset": page.offset})
+            return
+        rows = [showing.run_row(run, utc=utc) for run in page.items]
+        columns = list(showing.RUN_COLUMNS)
+        if found is None:
+            names = await _names(desk, page.items)
+            rows = [[names[run.job_id], *row] for run, row in zip(page.items, rows, strict=True)]
+            columns.insert(0, "job")
+        if rows:
+            output.table(columns, rows)
+        output.say(showing.counted(len(rows), page.total, pick.offset, "execution"))
+
+    at_desk(work, database_url)
+
+
+async def _names(desk: Desk, runs: tuple[Execution, ...]) -> dict[str, str]:
+    return {
+        job_id: (await desk.jobs.get(job_id)).name for job_id in dict.fromkeys(run.job_id for run in runs)
+    }

@@ -1,0 +1,48 @@
+"""The flags that choose among jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from noonday.cli.words import one_of
+from noonday.domain.errors import invalid
+from noonday.domain.job import JobState
+from noonday.store.jobs import JobFilter
+
+__all__ = ["SearchFlags"]
+
+_KINDS = ("cron", "interval", "calendar", "immediate", "once", "event", "manual")
+_MOST = 1000
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFlags:
+    """Which jobs."""
+
+    status: str | None = None
+    "pending, scheduled, running, paused, completed, failed or cancelled."
+    tag: str | None = None
+    "Only with this tag."
+    name: str | None = None
+    "Only with this text in the name."
+    type: str | None = None
+    "cron, interval, calendar, immediate, once, event or manual."
+    limit: Annotated[int, Parameter(alias="-n")] = 50
+    "How many at most [50]."
+    offset: int = 0
+    "How many to leave out first."
+
+    def filter(self) -> JobFilter:
+        if not 1 <= self.limit <= _MOST:
+            raise invalid("--limit", self.limit, f"must lie between 1 and {_MOST}")
+        if self.offset < 0:
+            raise invalid("--offset", self.offset, "must not be negative")
+        status = self.status and JobState(
+            one_of("--status", self.status, [state.value for state in JobState])
+        )
+        kind = self.type and one_of("--type", self.type, _KINDS)
+        return JobFilter(status=status or None, tag=self.tag, name=self.name, schedule_type=kind or None)

@@ -1,0 +1,271 @@
+"""Jobs as people handle them. Each verb is one transaction: the change, what follows, and its audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from noonday.clock import Clock
+from noonday.control import cursor, dependencies, rows
+from noonday.control.errors import Outdated
+from noonday.control.snapshots import difference, snapshot
+from noonday.domain.errors import MoveRefused
+from noonday.domain.execution import Execution, ExecutionState, SkipReason
+from noonday.domain.job import Job, JobState, Overlap
+from noonday.domain.lifecycle import move
+from noonday.domain.occurrences import check
+from noonday.store import audit, executions, jobs
+from noonday.store.audit import AuditEntry
+from noonday.store.database import Database
+from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
+from noonday.store.jobs import Advance, JobFilter
+from noonday.store.pages import Page
+from noonday.store.releasing import resting
+
+__all__ = ["Jobs"]
+
+T = TypeVar("T")
+Edit = Callable[[Job], Job]
+Vet = Callable[[Job], None]
+
+NOBODY = "anonymous"
+_TICK = timedelta(microseconds=1)
+_BUSY = frozenset({JobState.RUNNING, JobState.PENDING})
+_HINTS = {
+    JobState.RUNNING: "wait for its run to end, cancel that run, or disable the schedule",
+    JobState.PENDING: "a run of it is about to start",
+}
+
+
+def _anything_goes(_: Job) -> None:
+    pass
+
+
+class Jobs:
+    """`vet` refuses with Invalid what may not be, beyond the schedule: targets that may not be called."""
+
+    def __init__(self, db: Database, clock: Clock, *, vet: Vet = _anything_goes) -> None:
+        self._db = db
+        self._clock = clock
+        self._vet = vet
+
+    async def get(self, id_or_name: str) -> Job:
+        return await self._db.read(lambda conn: jobs.resolve(conn, id_or_name))
+
+    async def find(
+        self, wanted: JobFilter, *, limit: int = 50, offset: int = 0, order: str = "-created_at"
+    ) -> Page[Job]:
+        return await self._db.read(lambda conn: jobs.find(conn, wanted, limit, offset, order))
+
+    async def create(self, job: Job, by: str | None = None) -> Job:
+        self._check(job)
+
+        def work(conn: Connection, now: datetime) -> Job:
+            started, skipped = cursor.start(dependencies.resolved(conn, job), now)
+            started = replace(started, state=resting(started, NOTHING_OPEN))
+            jobs.add(conn, started)
+            executions.plan(conn, skipped)
+            _record(conn, now, by, "create", started, None, snapshot(started))
+            return started
+
+        return await self._write(work)
+
+    async def change(
+        self, id_or_name: str, edit: Edit, by: str | None = None, revision: int | None = None
+    ) -> Job:
+        """Save what `edit` makes of the job; with a `revision` only if the job still has it."""
+
+        def work(conn: Connection, now: datetime) -> Job:
+            old = _locked(conn, id_or_name, revision)
+            new = edit(old)
+            if new == old:
+                return old
+            self._check(new)
+            if (new.depends_on, new.on_success_of) != (old.depends_on, old.on_success_of):
+                new = dependencies.resolved(conn, new)
+            return self._saved(conn, old, _scheduled_anew(conn, old, new, now), now, by, "update")
+
+        return await self._write(work)
+
+    async def enable(self, id_or_name: str, by: str | None = None) -> Job:
+        return await self.change(id_or_name, lambda job: replace(job, enabled=True), by)
+
+    async def disable(self, id_or_name: str, by: str | None = None) -> Job:
+        return await self.change(id_or_name, lambda job: replace(job, enabled=False), by)
+
+    async def pause(self, id_or_name: str, by: str | None = None) -> Job:
+        def work(conn: Connection, now: datetime) -> Job:
+            old = jobs.lock(conn, id_or_name)
+            state = move(old.state, JobState.PAUSED, _HINTS.get(old.state, ""))
+            held = old if not old.enabled else cursor.hold(conn, old, now, SkipReason.PAUSED)
+            return self._saved(conn, old, replace(held, state=state, paused=True), now, by, "pause")
+
+        return await self._write(work)
+
+    async def resume(self, id_or_name: str, by: str | None = None, *, catch_up: bool = False) -> Job:
+        """Go on with the next future time; `catch_up` treats what was missed as the misfire rules say."""
+
+        def work(conn: Connection, now: datetime) -> Job:
+            old = jobs.lock(conn, id_or_name)
+            if not old.paused:
+                raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
+            new = replace(old, paused=False)
+            if new.enabled:
+                new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
+            new = replace(new, state=_resting(conn, new))
+            return self._saved(conn, old, new, now, by, "resume")
+
+        return await self._write(work)
+
+    async def cancel(self, id_or_name: str, by: str | None = None) -> Job:
+        """For good: nothing of it starts again, and what runs is asked to stop."""
+
+        def work(conn: Connection, now: datetime) -> Job:
+            old = jobs.lock(conn, id_or_name)
+            state = move(old.state, JobState.CANCELLED)
+            new = cursor.unplan(conn, old, now, SkipReason.CANCELLED)
+            executions.cancel_of_job(conn, old.id, by or NOBODY, now)
+            return self._saved(conn, old, replace(new, state=state, next_run_at=None), now, by, "cancel")
+
+        return await self._write(work)
+
+    async def remove(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
+        """With its history; what runs is asked to stop."""
+
+        def work(conn: Connection, now: datetime) -> Job:
+            old = _locked(conn, id_or_name, revision)
+            dependencies.refuse_if_needed(conn, old)
+            executions.cancel_of_job(conn, old.id, by or NOBODY, now)
+            jobs.remove(conn, old.id)
+            _record(conn, now, by, "delete", old, snapshot(old), None)
+            return old
+
+        return await self._write(work)
+
+    async def force_run(
+        self, id_or_name: str, by: str | None = None, config: Mapping[str, Any] | None = None
+    ) -> Execution:
+        """One run now, beside the schedule; of a paused or disabled job too."""
+
+        def work(conn: Connection, now: datetime) -> Execution:
+            job = jobs.lock(conn, id_or_name)
+            _refuse_overlap(conn, job)
+            return self._forced(conn, job, rows.forced(job, now, by, config), "force-run")
+
+        return await self._write(work)
+
+    async def retry(self, id_or_name: str, by: str | None = None) -> Execution:
+        """Run again what failed, with all its retries ahead of it."""
+
+        def work(conn: Connection, now: datetime) -> Execution:
+            job = jobs.lock(conn, id_or_name)
+            if job.last_status != ExecutionState.FAILED:
+                last = f"its last run is {job.last_status}" if job.last_status else "it has not run yet"
+                raise MoveRefused(job.state, JobState.PENDING, f"{last}; force-run starts it all the same")
+            _refuse_overlap(conn, job)
+            return self._forced(conn, job, rows.forced(job, now, by, None), "retry")
+
+        return await self._write(work)
+
+    def _check(self, job: Job) -> None:
+        check(job.timing)
+        self._vet(job)
+
+    async def _write(self, work: Callable[[Connection, datetime], T]) -> T:
+        # The time is asked inside: a transaction may have waited for its turn.
+        return await self._db.write(lambda conn: work(conn, self._clock.now()))
+
+    def _saved(self, conn: Connection, old: Job, new: Job, now: datetime, by: str | None, action: str) -> Job:
+        saved = jobs.save(conn, replace(new, updated_at=now))
+        _record(conn, now, by, action, saved, *difference(old, saved))
+        return saved
+
+    def _forced(self, conn: Connection, job: Job, run: Execution, action: str) -> Execution:
+        if job.state not in _BUSY:
+            # The definition stays as it is, so the revision does too.
+            moved = Advance(
+                job_id=job.id,
+                next_run_at=job.next_run_at,
+                fire_count=job.fire_count,
+                state=_pending(job.state),
+            )
+            jobs.advance(conn, [moved])
+        while not executions.plan(conn, [run]):  # two within one microsecond
+            run = replace(run, scheduled_for=run.scheduled_for + _TICK)
+        _record(conn, run.created_at, run.triggered_by, action, job, None, {"execution_id": run.id})
+        return run
+
+
+def _locked(conn: Connection, id_or_name: str, revision: int | None) -> Job:
+    job = jobs.lock(conn, id_or_name)
+    if revision is not None and revision != job.revision:
+        raise Outdated(f"{job.name!r} was changed: it is at revision {job.revision}, not {revision}")
+    return job
+
+
+def _scheduled_anew(conn: Connection, old: Job, new: Job, now: datetime) -> Job:
+    """What a change of timing or of the switch means for the cursor; any other change leaves it alone."""
+    if new.timing == old.timing and new.enabled == old.enabled:
+        return new
+    if old.state is JobState.CANCELLED:
+        raise MoveRefused(old.state, JobState.SCHEDULED, "create a new job")
+    if new.timing != old.timing:
+        new = cursor.retime(conn, old, new, now)
+    elif new.paused:
+        return new
+    elif new.enabled:
+        new = cursor.release(conn, new, now, SkipReason.DISABLED)
+    else:
+        new = cursor.hold(conn, new, now, SkipReason.DISABLED)
+    return replace(new, state=_resting(conn, new))
+
+
+def _resting(conn: Connection, job: Job) -> JobState:
+    return resting(job, _open_work(conn, job))
+
+
+def _open_work(conn: Connection, job: Job) -> OpenWork:
+    return open_work(conn, [job.id]).get(job.id, NOTHING_OPEN)
+
+
+def _pending(state: JobState) -> JobState:
+    """To pending along the table of moves; what is completed is scheduled again first."""
+    if state is JobState.COMPLETED:
+        state = move(state, JobState.SCHEDULED)
+    return move(state, JobState.PENDING)
+
+
+def _refuse_overlap(conn: Connection, job: Job) -> None:
+    """A forced run that the job's policy would only skip is better refused at once."""
+    if job.overlapping.overlap is not Overlap.SKIP:
+        return
+    work = _open_work(conn, job)
+    if work.running + work.forced >= job.overlapping.max_instances:
+        what = "a run of it is going on" if work.running else "a forced run of it is about to start"
+        hint = f"{what}, and its overlap is {job.overlapping.overlap} with max_instances"
+        raise MoveRefused(job.state, JobState.PENDING, f"{hint} {job.overlapping.max_instances}")
+
+
+def _record(
+    conn: Connection,
+    now: datetime,
+    by: str | None,
+    action: str,
+    job: Job,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> None:
+    entry = AuditEntry(
+        at=now,
+        actor=by or NOBODY,
+        action=action,
+        kind="job",
+        subject_id=job.id,
+        before=before,
+        after=after,
+    )
+    audit.record(conn, entry)

@@ -1,0 +1,1 @@
+"""What happens by itself: small actors between the store and the targets, one file each."""

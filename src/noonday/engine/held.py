@@ -1,0 +1,102 @@
+"""A claim in the hands of this instance: what may still be trusted, and why it was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import assert_never
+
+from noonday.domain.execution import ExecutionId
+from noonday.domain.outcome import NOTHING, Cancelled, Outcome, Released, TimedOut
+from noonday.ports import Claim, Run
+
+NEVER = float("inf")
+
+
+class Stop(StrEnum):
+    """Why an attempt is stopped from outside."""
+
+    TIME_OUT = "time_out"
+    CANCEL = "cancel"
+    LOST = "lost"
+    SHUTDOWN = "shutdown"
+    NO_SLOT = "no_slot"  # claimed ahead, and the slots did not become free as expected
+
+
+def _nowhere() -> None:
+    pass
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Held:
+    """From the claim until its end is durable. Moments are of the monotonic clock."""
+
+    claim: Claim
+    trusted_until: float  # beyond it the lease may be somebody else's
+    waiting_since: float
+    deadline: float = NEVER  # the attempt's time-out, known once it runs
+    stopped: Stop | None = None
+    stopped_at: float = NEVER
+    ended: bool = False  # its outcome is known; from here on only the token decides
+    run: Run | None = None
+    scope: asyncio.Timeout | None = field(default=None, repr=False)
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+    leave: Callable[[], None] = field(default=_nowhere, repr=False)  # gives its slot free
+
+    @property
+    def id(self) -> ExecutionId:
+        return self.claim.execution.id
+
+    @property
+    def token(self) -> str:
+        token = self.claim.execution.lease_token
+        assert token is not None, "a claimed execution has a token"
+        return token
+
+    def stop(self, why: Stop, now: float) -> None:
+        """The first reason counts, except that a lost lease overrules all: nothing may be reported then."""
+        if self.ended:
+            return
+        if self.stopped is None:
+            self.stopped_at = now
+        if self.stopped is None or why is Stop.LOST:
+            self.stopped = why
+        if self.scope is not None and not self.scope.expired():
+            self.scope.reschedule(asyncio.get_running_loop().time())
+
+    def set_timer(self, now: float) -> None:
+        """Cut the attempt exactly at its time-out or at the end of the trust, however busy the actors are."""
+        if self.scope is not None and not self.scope.expired():
+            left = min(self.deadline, self.trusted_until) - now
+            self.scope.reschedule(asyncio.get_running_loop().time() + left)
+
+    def over(self, now: float) -> Stop | None:
+        """What the clock alone says about it."""
+        if self.trusted_until <= now:
+            return Stop.LOST
+        return Stop.TIME_OUT if self.deadline <= now else None
+
+
+def outcome_of(held: Held) -> Outcome | None:
+    """How a stopped attempt ended; None = its lease is gone and there is nothing to report."""
+    partial = NOTHING if held.run is None else held.run.partial
+    match held.stopped:
+        case Stop.TIME_OUT:
+            return TimedOut(after=held.claim.job.timeout, result=partial)
+        case Stop.CANCEL:
+            return Cancelled(result=partial)
+        case Stop.SHUTDOWN:
+            return Released()
+        case Stop.NO_SLOT:
+            return Released(detail="no slot was free here")
+        case Stop.LOST | None:
+            return None
+        case _:
+            assert_never(held.stopped)
+
+
+def ids(claim: Claim) -> dict[str, str]:
+    """What every log line about a claim carries."""
+    return {"job": claim.job.name, "job_id": claim.job.id, "execution_id": claim.execution.id}

@@ -1,0 +1,163 @@
+"""Keeps the leases of everything that runs here, in one batch, and stops what may not go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+import structlog
+
+from noonday.clock import Clock
+from noonday.domain.execution import ExecutionId
+from noonday.engine.counters import Counters
+from noonday.engine.held import Held, Stop, ids, outcome_of
+from noonday.engine.loop import Actor, Wish
+from noonday.engine.settler import Settler
+from noonday.ports import Claim
+from noonday.store import executions
+from noonday.store.database import Database
+from noonday.store.executions import Ending
+from noonday.store.notices import CANCEL
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseConfig:
+    lease: timedelta = timedelta(seconds=30)
+    stop_grace: timedelta = timedelta(seconds=10)  # how long a stopped attempt may take to end
+    timers: bool = True  # off under a clock that is moved by hand: then only run_once looks
+
+    @property
+    def trust(self) -> float:
+        """Seconds; shorter than the lease, so that an attempt is being stopped before another may start."""
+        return self.lease.total_seconds() * 0.9
+
+
+class Leases(Actor):
+    """Renews at a third of the lease, and at once when somebody asks for a cancel.
+
+    The trust in a lease is counted from the monotonic clock read *before* the renewal was sent. When no
+    renewal has come through by then the attempt is stopped here, before anybody else may start it.
+    """
+
+    name = "leases"
+
+    def __init__(
+        self, *, db: Database, clock: Clock, settler: Settler, counters: Counters, config: LeaseConfig
+    ) -> None:
+        super().__init__(clock=clock, wake=db.subscribe(CANCEL))
+        self._db = db
+        self._settler = settler
+        self._counters = counters
+        self._config = config
+        self._held: dict[ExecutionId, Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, execution_id: ExecutionId) -> bool:
+        return execution_id in self._held
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter(tuple(self._held.values()))
+
+    def hold(self, claims: Iterable[Claim], claimed_at: float) -> list[Held]:
+        """`claimed_at` is the monotonic clock as it was before the claim was sent."""
+        until = claimed_at + self._config.trust
+        held = [Held(claim=claim, trusted_until=until, waiting_since=claimed_at) for claim in claims]
+        self._held.update((one.id, one) for one in held)
+        return held
+
+    def start(self, held: Held, scope: asyncio.Timeout) -> None:
+        """The attempt begins: from now on it has a time-out."""
+        now = self.clock.monotonic()
+        held.scope = scope
+        held.deadline = now + held.claim.job.timeout.total_seconds()
+        if self._config.timers:
+            held.set_timer(now)
+
+    def ran_out(self, held: Held) -> None:
+        """The timer of the attempt rang: was it the time-out or the end of the trust?"""
+        if held.trusted_until < held.deadline:
+            self._lose(held, "it could not be renewed in time")
+        else:
+            held.stop(Stop.TIME_OUT, self.clock.monotonic())
+
+    def drop(self, held: Held) -> None:
+        if self._held.get(held.id) is held:
+            del self._held[held.id]
+
+    async def run_once(self) -> Wish:
+        try:
+            if self._held:
+                await self._renew()
+        finally:
+            self._look_at_the_clock()
+        stopping = any(one.stopped and not one.ended for one in self._held.values())
+        return min(self._config.lease / 3, self._config.stop_grace) if stopping else self._config.lease / 3
+
+    async def _renew(self) -> None:
+        renewing = dict(self._held)
+        before = self.clock.monotonic()
+        expires_at = self.clock.now() + self._config.lease
+        tokens = {execution_id: one.token for execution_id, one in renewing.items()}
+        # A database that hangs is a database that failed: the loop must come back to look at the clock.
+        async with asyncio.timeout(self._config.lease.total_seconds()):
+            answers = await self._db.write(partial(executions.renew, held=tokens, expires_at=expires_at))
+        for execution_id, one in renewing.items():
+            cancel = answers.get(execution_id)
+            if cancel is None:
+                self._lose(one, "somebody else has it")
+                continue
+            one.trusted_until = before + self._config.trust
+            if self._config.timers:
+                one.set_timer(self.clock.monotonic())
+            if cancel:
+                one.stop(Stop.CANCEL, self.clock.monotonic())
+
+    def _look_at_the_clock(self) -> None:
+        now = self.clock.monotonic()
+        grace = self._config.stop_grace.total_seconds()
+        for one in tuple(self._held.values()):
+            match one.over(now):
+                case Stop.LOST:
+                    self._lose(one, "it could not be renewed in time")
+                case Stop.TIME_OUT:
+                    one.stop(Stop.TIME_OUT, now)
+                case _:
+                    pass
+            if one.stopped and not one.ended and now - one.stopped_at > grace:
+                self._abandon(one)
+
+    def _lose(self, one: Held, why: str) -> None:
+        if one.ended or one.stopped is Stop.LOST:
+            return
+        one.stop(Stop.LOST, self.clock.monotonic())
+        self._counters.lease_losses += 1
+        log.warning(
+            "a lease is gone: the attempt is stopped and not reported",
+            action="lease.lost",
+            why=why,
+            **ids(one.claim),
+        )
+
+    def _abandon(self, one: Held) -> None:
+        """It was told to stop and does not: report it without it, so that neither row nor slot is stuck."""
+        one.ended = True
+        self._counters.abandoned += 1
+        log.error(
+            "an attempt ignores that it was stopped and is left to itself",
+            action="attempt.abandoned",
+            why=str(one.stopped),
+            **ids(one.claim),
+        )
+        outcome = outcome_of(one)
+        if outcome is not None:
+            ending = Ending(execution_id=one.id, token=one.token, outcome=outcome)
+            self._settler.offer(ending, one.claim.execution.attempt)
+        self.drop(one)
+        one.leave()

@@ -1,0 +1,108 @@
+"""Turns due jobs into executions shortly before their moment; the unique slot makes a second one harmless."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from sqlalchemy import Connection
+
+from noonday.clock import Clock
+from noonday.domain.execution import Execution
+from noonday.domain.job import Job
+from noonday.domain.planning import Facts, Plan, plan
+from noonday.engine.aside import set_aside
+from noonday.engine.counters import Counters
+from noonday.engine.loop import Actor, Wish
+from noonday.engine.records import records
+from noonday.store import executions, jobs
+from noonday.store.database import Database
+from noonday.store.jobs import Advance
+from noonday.store.notices import JOBS
+from noonday.store.releasing import rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerConfig:
+    lookahead: timedelta = timedelta(seconds=2)  # longer than planning takes, short enough for cheap edits
+    check_interval: timedelta = timedelta(seconds=60)  # the slow safety poll
+    batch: int = 500
+    cap: int = 1000  # instants of one job per transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one transaction did."""
+
+    planned: int
+    more: bool
+    next_due_at: datetime | None
+
+
+class Planner(Actor):
+    """Sleeps until the next due moment comes within the lookahead; woken by changes."""
+
+    name = "planner"
+    gap = 0.01
+
+    def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: PlannerConfig) -> None:
+        super().__init__(clock=clock, wake=db.subscribe(JOBS))
+        self._db = db
+        self._counters = counters
+        self._config = config
+        self._facts = Facts(lookahead=config.lookahead, cap=config.cap)
+
+    async def run_once(self) -> Wish:
+        while True:
+            now = self.clock.now()
+            done = await self._db.write(partial(self._plan_batch, now))
+            self._counters.planned += done.planned
+            self._counters.last_check_at = now
+            if not done.more:
+                return self._next_look(done.next_due_at, now)
+
+    def _next_look(self, next_due_at: datetime | None, now: datetime) -> datetime:
+        """Everything up to now + lookahead is planned: a little waiting makes a batch and delays nothing."""
+        safety = now + self._config.check_interval
+        if next_due_at is None:
+            return safety
+        earliest = now + self._config.lookahead / 4
+        return min(max(next_due_at - self._config.lookahead, earliest), safety)
+
+    def _plan_batch(self, now: datetime, conn: Connection) -> Pass:
+        horizon = now + self._config.lookahead
+        due = jobs.due(conn, horizon, self._config.batch)
+        rows: list[Execution] = []
+        advances: list[Advance] = []
+        ended: dict[str, Job] = {}
+        more = len(due) == self._config.batch
+        for job in due:
+            made = self._plan(conn, job, now)
+            if made is None:
+                continue
+            rows += records(job, made, now)
+            advances.append(_advance(job, made))
+            if made.next_run_at is None and not made.fires:  # no run will end that could bring it to rest
+                ended[job.id] = replace(job, next_run_at=None)
+            more |= made.next_run_at is not None and made.next_run_at <= horizon
+        planned = executions.plan(conn, rows)
+        jobs.advance(conn, advances)
+        rest(conn, ended, now)
+        return Pass(planned, more, jobs.next_due_at(conn))
+
+    def _plan(self, conn: Connection, job: Job, now: datetime) -> Plan | None:
+        """One job that cannot be planned harms itself alone."""
+        try:
+            made = plan(job, self._facts, now)
+            if made.next_run_at == job.next_run_at:
+                raise RuntimeError(f"the plan does not get beyond {job.next_run_at}")
+        except Exception as exc:
+            self._counters.set_aside += 1
+            set_aside(conn, job, exc, now)
+            return None
+        return made
+
+
+def _advance(job: Job, made: Plan) -> Advance:
+    return Advance(job_id=job.id, next_run_at=made.next_run_at, fire_count=made.fire_count)

@@ -1,0 +1,50 @@
+"""A plan as rows: each fire an execution to be run, each lapse one row that says why nothing ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState
+from noonday.domain.job import Job
+from noonday.domain.planning import Fire, Lapse, Plan
+from noonday.ids import new_id
+
+
+def records(job: Job, plan: Plan, now: datetime) -> Iterator[Execution]:
+    for fire in plan.fires:
+        yield fired(job, fire, now)
+    for lapse in plan.lapses:
+        yield lapsed(job, lapse, now)
+
+
+def fired(job: Job, fire: Fire, now: datetime) -> Execution:
+    return Execution(
+        id=ExecutionId(new_id(now)),
+        job_id=job.id,
+        cause=Cause.SCHEDULE,
+        scheduled_for=fire.scheduled_for,
+        available_at=fire.available_at,
+        state=ExecutionState.QUEUED,
+        lane=job.lane,
+        covers_from=fire.covers_from,
+        created_at=now,
+    )
+
+
+def lapsed(job: Job, lapse: Lapse, now: datetime) -> Execution:
+    return Execution(
+        id=ExecutionId(new_id(now)),
+        job_id=job.id,
+        cause=Cause.SCHEDULE,
+        scheduled_for=lapse.scheduled_for,
+        available_at=None,
+        state=ExecutionState.SKIPPED,
+        lane=job.lane,
+        through_at=lapse.through_at,
+        skipped_count=lapse.count,
+        skip_reason=lapse.reason,
+        detail=lapse.detail,
+        completed_at=now,
+        created_at=now,
+    )

@@ -1,0 +1,66 @@
+"""Writes the progress that attempts report: the newest of each, together, at most once a second."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection
+
+from noonday.clock import Clock
+from noonday.domain.errors import NoondayError
+from noonday.domain.execution import ExecutionId
+from noonday.engine.held import Held, Stop
+from noonday.engine.loop import Actor, Wish
+from noonday.store import executions
+from noonday.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    held: Held
+    fraction: float | None
+    message: str | None
+
+
+class Reporter(Actor):
+    name = "reporter"
+    gap = 1.0
+
+    def __init__(self, *, db: Database, clock: Clock) -> None:
+        super().__init__(clock=clock)
+        self._db = db
+        self._newest: dict[ExecutionId, Report] = {}
+
+    def reporting(self, held: Held) -> Callable[[float | None, str | None], Awaitable[None]]:
+        async def progress(fraction: float | None, message: str | None) -> None:
+            self._newest[held.id] = Report(held, fraction, message)
+            self.wake.set()
+
+        return progress
+
+    def forget(self, execution_id: ExecutionId) -> None:
+        self._newest.pop(execution_id, None)
+
+    async def run_once(self) -> Wish:
+        if self._newest:
+            batch, self._newest = self._newest, {}
+            for held in await self._db.write(partial(self._write, batch.values())):
+                held.stop(Stop.CANCEL, self.clock.monotonic())
+        return None
+
+    def _write(self, batch: Collection[Report], conn: Connection) -> list[Held]:
+        """Returns those that somebody wants to be cancelled."""
+        now = self.clock.now()
+        cancelled = []
+        for report in batch:
+            execution = report.held.claim.execution
+            try:
+                if executions.report(
+                    conn, execution.id, execution.attempt, report.fraction, report.message, now
+                ):
+                    cancelled.append(report.held)
+            except NoondayError:  # it has ended, or somebody else has it: its lease will tell
+                continue
+        return cancelled

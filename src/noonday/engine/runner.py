@@ -1,0 +1,61 @@
+"""Runs one attempt: a target under a time-out, with somebody who may stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from datetime import timedelta
+
+import structlog
+
+from noonday.domain.outcome import Failed, Outcome
+from noonday.engine.held import Held, Stop, ids, outcome_of
+from noonday.engine.leases import Leases
+from noonday.engine.reporter import Reporter
+from noonday.ports import Run, TargetRunner
+
+log = structlog.get_logger(__name__)
+
+
+class Runner:
+    """Turns a claim into an Outcome. Whoever stops the attempt says why; the target only lets go."""
+
+    def __init__(self, *, target: TargetRunner, leases: Leases, reporter: Reporter, grace: timedelta) -> None:
+        self._target = target
+        self._leases = leases
+        self._reporter = reporter
+        self._grace = grace
+
+    async def run(self, held: Held) -> Outcome | None:
+        """The outcome to settle, or None when there is nothing to report because the lease is gone."""
+        try:
+            outcome = await self._attempt(held)
+        finally:
+            held.scope = None
+            self._reporter.forget(held.id)
+        if held.ended:  # abandoned: it was settled without us
+            return None
+        held.ended = True
+        return None if held.stopped is Stop.LOST else outcome
+
+    async def _attempt(self, held: Held) -> Outcome | None:
+        if held.stopped is not None:
+            return outcome_of(held)
+        run = held.run = Run(
+            claim=held.claim,
+            timeout=held.claim.job.timeout,
+            grace=self._grace,
+            progress=self._reporter.reporting(held),
+        )
+        try:
+            async with asyncio.timeout(None) as scope:
+                self._leases.start(held, scope)
+                return await self._target.run(run)
+        except TimeoutError:
+            if held.stopped is None:  # the timer itself, not a person or an actor
+                self._leases.ran_out(held)
+            return outcome_of(held)
+        except Exception as exc:
+            # Targets never raise; if one does, its own attempt fails and nothing else.
+            log.exception("a target raised", action="target.raised", **ids(held.claim))
+            return Failed(error=f"{type(exc).__name__}: {exc}", stack=traceback.format_exc())

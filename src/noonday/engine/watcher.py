@@ -1,0 +1,96 @@
+"""Notices what was changed by plain SQL: arms such jobs anew, as if the change had come through the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import Connection
+
+from noonday.clock import Clock
+from noonday.domain.execution import SkipReason
+from noonday.domain.job import Job, JobState
+from noonday.domain.occurrences import next_after
+from noonday.domain.planning import Lapse, arm, lapse
+from noonday.engine.aside import set_aside
+from noonday.engine.counters import Counters
+from noonday.engine.loop import Actor, Wish
+from noonday.engine.records import lapsed
+from noonday.store import executions, facts, jobs
+from noonday.store.database import Database
+from noonday.store.jobs import BadRow
+from noonday.store.notices import JOBS
+from noonday.store.releasing import resting
+
+log = structlog.get_logger(__name__)
+
+_BY_SQL = "the job was changed in the database itself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatcherConfig:
+    check_interval: timedelta = timedelta(seconds=60)
+    batch: int = 200
+
+
+class Watcher(Actor):
+    """Looks when the database tells of a change, and each `check_interval` where it cannot tell."""
+
+    name = "watcher"
+    gap = 0.1
+
+    def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: WatcherConfig) -> None:
+        super().__init__(clock=clock, wake=db.subscribe(JOBS))
+        self._db = db
+        self._counters = counters
+        self._config = config
+
+    async def run_once(self) -> Wish:
+        while await self._db.write(self._rearm_batch) == self._config.batch:
+            pass
+        return self._config.check_interval
+
+    def _rearm_batch(self, conn: Connection) -> int:
+        now = self.clock.now()
+        found = jobs.changed(conn, self._config.batch)
+        for job in found:
+            if isinstance(job, BadRow):
+                self._counters.set_aside += 1
+                continue
+            try:
+                with conn.begin_nested():
+                    jobs.save(conn, rearmed(conn, job, now))
+                log.info("a job changed by SQL is armed anew", action="watch", job=job.name, job_id=job.id)
+            except Exception as exc:  # one bad row harms itself alone
+                self._counters.set_aside += 1
+                set_aside(conn, job, exc, now)
+        return len(found)
+
+
+def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
+    """What was planned is taken back, what was missed is recorded, and the schedule goes on from now."""
+    cursor = job.next_run_at
+    job = executions.unplan(conn, job, now, _reason(job))
+    lapses: tuple[Lapse | None, ...] = ()
+    if cursor is not None and cursor <= now:
+        lapses = (lapse(replace(job, next_run_at=cursor), cursor, now, _reason(job), _BY_SQL),)
+    if job.armed:
+        armed = arm(job, now)
+        lapses += armed.lapses
+        job = replace(job, next_run_at=armed.next_run_at, fire_count=armed.fire_count)
+    elif job.state is JobState.CANCELLED:
+        job = replace(job, next_run_at=None)
+    else:  # from here on the cursor marks the first instant that falls into the rest
+        job = replace(job, next_run_at=next_after(job.timing, job.id, now))
+    executions.plan(conn, [lapsed(job, one, now) for one in lapses if one is not None])
+    work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
+    return replace(job, state=resting(job, work), updated_at=now)
+
+
+def _reason(job: Job) -> SkipReason:
+    if job.state is JobState.CANCELLED:
+        return SkipReason.CANCELLED
+    if job.paused:
+        return SkipReason.PAUSED
+    return SkipReason.EDITED if job.enabled else SkipReason.DISABLED

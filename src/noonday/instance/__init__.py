@@ -1,0 +1,21 @@
+"""The composition root: settings become a process; one TaskGroup, one order of start and of shutdown."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noonday.instance.embedding import Scheduler
+    from noonday.instance.process import Instance, run_instance
+
+__all__ = ["Instance", "Scheduler", "run_instance"]
+
+# An embedded scheduler needs no web server: it is loaded only by whoever asks for an instance.
+_PLACES = {"Instance": "process", "Scheduler": "embedding", "run_instance": "process"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

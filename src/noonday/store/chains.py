@@ -1,0 +1,71 @@
+"""After a success: the jobs that follow on it, and children that were skipped for want of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, SkipReason
+from noonday.domain.job import Job
+from noonday.ids import new_id
+from noonday.store import dialects
+from noonday.store.planning import plan
+from noonday.store.releasing import revive_dependants
+from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies
+
+
+def follow(conn: Connection, won: Sequence[Execution], locked: Mapping[str, Job], now: datetime) -> None:
+    edges = _edges_below(conn, {execution.job_id for execution in won})
+    fires: list[Execution] = []
+    for execution in won if edges else ():
+        for child, kind in edges[execution.job_id]:
+            if kind == ON_SUCCESS_OF and child in locked:
+                fires.append(_fire(locked[child], execution, now))
+        if any(kind == DEPENDS_ON for _, kind in edges[execution.job_id]):
+            revive_dependants(conn, execution.job_id, execution.scheduled_for, now)
+    plan(conn, fires)
+
+
+def _edges_below(conn: Connection, parents: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    wanted = list(parents)
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    if wanted:
+        query = select(
+            job_dependencies.c.parent_id, job_dependencies.c.job_id, job_dependencies.c.kind
+        ).where(dialects.of(conn).among(job_dependencies.c.parent_id, wanted))
+        for parent, child, kind in conn.execute(query):
+            found[parent].append((child, kind))
+    return found
+
+
+def _fire(child: Job, parent: Execution, now: datetime) -> Execution:
+    """A follower that may not run now is recorded as skipped: nothing disappears."""
+    made = Execution(
+        id=ExecutionId(new_id(now)),
+        job_id=child.id,
+        cause=Cause.UPSTREAM,
+        scheduled_for=parent.scheduled_for,
+        available_at=now,
+        state=ExecutionState.QUEUED,
+        lane=child.lane,
+        trace_id=parent.trace_id,
+        created_at=now,
+    )
+    if child.armed:
+        return made
+    reason = SkipReason.DISABLED if not child.enabled else SkipReason.PAUSED
+    if not child.paused and child.enabled:
+        reason = SkipReason.CANCELLED
+    return replace(
+        made,
+        state=ExecutionState.SKIPPED,
+        available_at=None,
+        skip_reason=reason,
+        skipped_count=1,
+        detail="the job it follows succeeded",
+        completed_at=now,
+    )

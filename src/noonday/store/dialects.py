@@ -1,0 +1,335 @@
+"""The only place where SQLite and PostgreSQL differ: types, locks, bulk statements, notices."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Float,
+    Select,
+    Table,
+    Text,
+    any_,
+    case,
+    exists,
+    extract,
+    false,
+    func,
+    literal,
+    null,
+    select,
+    type_coerce,
+)
+from sqlalchemy import cast as cast_to
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql.base import PGDialect
+
+from noonday.store.columns import Instant, Json, instant_text
+from noonday.store.jsontext import dumps
+
+Values = Mapping[str, Any]
+CHANNEL = "noonday"
+
+
+class Answers(Protocol):
+    """What each database answers differently."""
+
+    name: str
+
+    def skip_locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        """Lock the rows of these tables, leaving out what another transaction holds."""
+        ...
+
+    def locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        """Lock the rows of these tables, waiting for whoever holds them."""
+        ...
+
+    def shared(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        """Keep these rows from being changed, leaving out what another transaction is changing."""
+        ...
+
+    def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
+        """`column IN (values)` with one parameter, so that the statement stays the same for any number."""
+        ...
+
+    def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
+        """Is the text among the items of a JSON list?"""
+        ...
+
+    def seconds_between(
+        self, first: ColumnElement[Any], last: ColumnElement[Any]
+    ) -> ColumnElement[float]: ...
+
+    def text_of(self, column: ColumnElement[Any], key: str) -> ColumnElement[str]:
+        """The text under a key of a JSON object."""
+        ...
+
+    def insert(
+        self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
+    ) -> int:
+        """Insert in bulk; with `unique`, rows whose slot is taken are left out. Returns how many went in."""
+        ...
+
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
+        """Set in each row named by `key` the row's other values; all rows name the same columns."""
+        ...
+
+    def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
+        """Add each row's values to the row with its id; the new values of the column `tell`, by id."""
+        ...
+
+    def notify(self, conn: Connection, payload: str) -> None:
+        """Wake other processes after the commit."""
+        ...
+
+    def migration_lock(self, conn: Connection) -> Any:
+        """A context in which only one process migrates this database."""
+        ...
+
+
+def _plain(value: Any) -> Any:
+    return value
+
+
+def _json_or_none(value: Any) -> str | None:
+    return None if value is None else dumps(value)
+
+
+def _text_or_none(value: datetime | None) -> str | None:
+    return None if value is None else instant_text(value)
+
+
+def _converter(column: Column[Any], instants: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if isinstance(column.type, Json):
+        return _json_or_none
+    if isinstance(column.type, Instant):
+        return instants
+    return _plain
+
+
+class Sqlite:
+    name = "sqlite"
+
+    def skip_locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query  # the one writer holds the whole database
+
+    def locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query
+
+    def shared(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query
+
+    def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
+        items = func.json_each(dumps(list(values))).table_valued("value")
+        return column.in_(select(items.c.value))
+
+    def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
+        items = func.json_each(column).table_valued("value")
+        found = exists(select(items.c.value).where(items.c.value == item))
+        return case((func.json_valid(column) == 1, found), else_=false())
+
+    def seconds_between(self, first: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[float]:
+        days = func.julianday(last, type_=Float) - func.julianday(first, type_=Float)
+        return days * 86400.0
+
+    def text_of(self, column: ColumnElement[Any], key: str) -> ColumnElement[str]:
+        found = func.json_extract(column, f"$.{key}", type_=Text)
+        return case((func.json_valid(column) == 1, found), else_=null())
+
+    def insert(
+        self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
+    ) -> int:
+        if not rows:
+            return 0
+        columns = tuple(rows[0])
+        sql, converters = _sqlite_insert(table, columns, tuple(unique))
+        values = _columns_of(rows, columns, converters)
+        return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
+
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
+        if not rows:
+            return
+        columns = (*(name for name in rows[0] if name != key), key)
+        sql, converters = _sqlite_update(table, columns)
+        values = _columns_of(rows, columns, converters)
+        conn.exec_driver_sql(sql, list(zip(*values, strict=True)))
+
+    def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
+        columns = (*(name for name in rows[0] if name != "id"), "id")
+        changes = ", ".join(f"{name} = {name} + ?" for name in columns[:-1])
+        made = [tuple(row[name] for name in columns) for row in rows]
+        conn.exec_driver_sql(f"UPDATE {table.name} SET {changes} WHERE id = ?", made)  # noqa: S608 - own names
+        query = select(table.c.id, table.c[tell]).where(self.among(table.c.id, [row["id"] for row in rows]))
+        return {row[0]: row[1] for row in conn.execute(query)}
+
+    def notify(self, conn: Connection, payload: str) -> None:
+        pass  # other processes see PRAGMA data_version change
+
+    @contextmanager
+    def migration_lock(self, conn: Connection) -> Iterator[None]:
+        name = conn.engine.url.database
+        if not name or name == ":memory:":
+            yield
+            return
+        with Path(f"{name}.migrating").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # freed by the kernel if this process dies
+            yield
+
+
+class Postgres:
+    name = "postgresql"
+
+    def skip_locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        # NO KEY: somebody who only refers to the row (a foreign key check) need not wait.
+        return query.with_for_update(of=tables, skip_locked=True, key_share=True)
+
+    def locked(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query.with_for_update(of=tables, key_share=True)
+
+    def shared(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query.with_for_update(of=tables, read=True, skip_locked=True)
+
+    def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
+        return column == any_(literal(list(values), postgresql.ARRAY(column.type)))
+
+    def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
+        return type_coerce(column, postgresql.JSONB).contains([item])
+
+    def seconds_between(self, first: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[float]:
+        return cast_to(extract("epoch", last), Float) - cast_to(extract("epoch", first), Float)
+
+    def text_of(self, column: ColumnElement[Any], key: str) -> ColumnElement[str]:
+        return func.jsonb_extract_path_text(column, key, type_=Text)
+
+    def insert(
+        self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
+    ) -> int:
+        if not rows:
+            return 0
+        columns = tuple(rows[0])
+        sql, converters = _postgres_insert(table, columns, tuple(unique))
+        return conn.exec_driver_sql(sql, tuple(_columns_of(rows, columns, converters))).rowcount
+
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
+        if not rows:
+            return
+        columns = (*(name for name in rows[0] if name != key), key)
+        converters = [_converter(table.c[name], _plain) for name in columns]
+        values = _columns_of(rows, columns, converters)
+        # A value that all rows share is sent once, not once for each row.
+        same = tuple(v.count(v[0]) == len(v) for v in values[:-1])
+        sql = _postgres_update(table, columns, same)
+        shared = [v[0] for v, once in zip(values, same, strict=False) if once]
+        single = [v for v, once in zip(values, (*same, False), strict=True) if not once]
+        conn.exec_driver_sql(sql, (*shared, *single))
+
+    def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
+        columns = (*(name for name in rows[0] if name != "id"), "id")
+        arrays = ", ".join(_array_of(table.c[name]) for name in columns)
+        changes = ", ".join(f"{name} = t.{name} + u.{name}" for name in columns[:-1])
+        sql = (
+            f"UPDATE {table.name} AS t SET {changes} "  # noqa: S608 - own names
+            f"FROM unnest({arrays}) AS u({', '.join(columns)}) WHERE t.id = u.id RETURNING t.id, t.{tell}"
+        )
+        made = tuple([row[name] for row in rows] for name in columns)
+        return {row[0]: row[1] for row in conn.exec_driver_sql(sql, made)}
+
+    def notify(self, conn: Connection, payload: str) -> None:
+        conn.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+
+    @contextmanager
+    def migration_lock(self, conn: Connection) -> Iterator[None]:
+        # A session lock: migrations commit several times while it is held.
+        conn.exec_driver_sql("SELECT pg_advisory_lock(hashtext('noonday migration'))")
+        conn.commit()
+        try:
+            yield
+        finally:
+            conn.rollback()
+            conn.exec_driver_sql("SELECT pg_advisory_unlock(hashtext('noonday migration'))")
+            conn.commit()
+
+
+def _columns_of(
+    rows: Sequence[Values], columns: Sequence[str], converters: Sequence[Callable[[Any], Any]]
+) -> list[list[Any]]:
+    made = []
+    for name, convert in zip(columns, converters, strict=True):
+        values = [row[name] for row in rows]
+        if convert is not _plain:
+            values = _convert(values, convert)
+        made.append(values)
+    return made
+
+
+def _convert(values: list[Any], convert: Callable[[Any], Any]) -> list[Any]:
+    first = values[0]
+    if values.count(first) == len(values):  # as most columns of a batch
+        return [convert(first)] * len(values)
+    return [convert(value) for value in values]
+
+
+Prepared = tuple[str, tuple[Callable[[Any], Any], ...]]
+
+
+@lru_cache(maxsize=256)
+def _sqlite_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...]) -> Prepared:
+    conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
+    marks = ", ".join("?" * len(columns))
+    sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks}){conflict}"  # noqa: S608 - own names
+    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
+
+
+@lru_cache(maxsize=256)
+def _sqlite_update(table: Table, columns: tuple[str, ...]) -> Prepared:
+    changes = ", ".join(f"{name} = ?" for name in columns[:-1])
+    sql = f"UPDATE {table.name} SET {changes} WHERE {columns[-1]} = ?"  # noqa: S608 - own names
+    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
+
+
+_POSTGRES: Dialect = cast(Any, PGDialect)()
+
+
+def _array_of(column: Column[Any]) -> str:
+    return f"%s::{column.type.compile(_POSTGRES)}[]"
+
+
+@lru_cache(maxsize=256)
+def _postgres_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...]) -> Prepared:
+    conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
+    arrays = ", ".join(_array_of(table.c[name]) for name in columns)
+    names = ", ".join(columns)
+    sql = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays}) AS u({names}){conflict}"  # noqa: S608 - own names
+    return sql, tuple(_converter(table.c[name], _plain) for name in columns)
+
+
+@lru_cache(maxsize=1024)
+def _postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ...]) -> str:
+    kinds = {name: table.c[name].type.compile(_POSTGRES) for name in columns}
+    shared = [name for name, once in zip(columns, same, strict=False) if once]
+    single = [name for name in columns if name not in shared]
+    changes = [f"{name} = %s::{kinds[name]}" for name in shared]
+    changes += [f"{name} = u.{name}" for name in single[:-1]]
+    arrays = ", ".join(f"%s::{kinds[name]}[]" for name in single)
+    key = columns[-1]
+    return (
+        f"UPDATE {table.name} AS t SET {', '.join(changes)} "  # noqa: S608 - own names
+        f"FROM unnest({arrays}) AS u({', '.join(single)}) WHERE t.{key} = u.{key}"
+    )
+
+
+SQLITE, POSTGRES = Sqlite(), Postgres()
+
+
+def of(conn: Connection) -> Answers:
+    return POSTGRES if conn.dialect.name == "postgresql" else SQLITE

@@ -1,0 +1,97 @@
+"""How connections are made: the URL as people write it, and what each new connection is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from psycopg.types.string import TextLoader
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from noonday.domain.errors import invalid
+from noonday.store.jsontext import dumps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """With `synchronous` FULL an acknowledged commit on SQLite survives a power cut, with NORMAL a crash."""
+
+    synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    busy_timeout_ms: int = 15_000
+    readers: int = 3  # SQLite: threads that read beside the one that writes
+    connections: int = 4  # PostgreSQL: threads, each with a connection
+    idle_in_transaction_ms: int = 60_000
+
+
+def normalise_url(url: str) -> URL:
+    """`sqlite:///path`, `postgres://…` and `postgresql://…`; on PostgreSQL the driver is psycopg 3."""
+    try:
+        made = make_url(url)
+    except ArgumentError as exc:
+        raise invalid("DATABASE_URL", url.rsplit("@", maxsplit=1)[-1], "is not a database URL") from exc
+    match made.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            return made.set(drivername="sqlite")
+        case "postgres" | "postgresql" | "postgresql+psycopg":
+            return made.set(drivername="postgresql+psycopg")
+        case other:
+            raise invalid("DATABASE_URL", other, "is not supported; use sqlite:/// or postgresql://")
+
+
+def in_memory(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite" and (url.database or ":memory:") == ":memory:"
+
+
+def make_engine(
+    url: URL, options: StoreOptions, *, connections: int = 1, reading: bool = False, pooled: bool = True
+) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, options, connections=connections, reading=reading)
+    pool: dict[str, Any] = {"poolclass": NullPool}
+    if pooled:
+        pool = {"pool_size": connections, "max_overflow": 0}
+    engine = create_engine(url, json_serializer=dumps, connect_args={"application_name": "noonday"}, **pool)
+
+    @event.listens_for(engine, "connect")
+    def prepare(dbapi: Any, record: object) -> None:
+        dbapi.adapters.register_loader("uuid", TextLoader)
+        dbapi.autocommit = True
+        dbapi.execute("SET timezone = 'UTC'")
+        dbapi.execute(f"SET idle_in_transaction_session_timeout = {options.idle_in_transaction_ms}")
+        dbapi.autocommit = False
+
+    return engine
+
+
+def _sqlite_engine(url: URL, options: StoreOptions, *, connections: int, reading: bool) -> Engine:
+    if not in_memory(url):
+        Path(str(url.database)).expanduser().parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "cached_statements": 512, "isolation_level": None},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(dbapi: Any, record: object) -> None:
+        dbapi.execute(f"PRAGMA busy_timeout = {options.busy_timeout_ms}")
+        dbapi.execute("PRAGMA journal_mode = WAL")
+        dbapi.execute(f"PRAGMA synchronous = {options.synchronous}")
+        dbapi.execute("PRAGMA foreign_keys = ON")
+        dbapi.execute("PRAGMA temp_store = MEMORY")
+        dbapi.execute("PRAGMA cache_size = -32768")
+        if reading:
+            dbapi.execute("PRAGMA query_only = ON")
+
+    # The driver's own idea of transactions is off (isolation_level None): a writer takes the lock at once,
+    # so that it never finds out half-way that what it read is out of date.
+    @event.listens_for(engine, "begin")
+    def begin(conn: Connection) -> None:
+        conn.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine

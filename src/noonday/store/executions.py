@@ -1,0 +1,44 @@
+"""Executions: planned, claimed, renewed, settled, cancelled; each verb a batch in one transaction."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from noonday.domain.execution import Execution
+from noonday.store.cancelling import cancel_of_job, request_cancel
+from noonday.store.claiming import ClaimOrder, claim, next_available_at
+from noonday.store.execution_rows import COLUMNS, read_execution
+from noonday.store.leases import expired, next_lease_end, renew, report
+from noonday.store.planning import plan
+from noonday.store.reading import may_be_id
+from noonday.store.settling import Ending, settle
+from noonday.store.tables import executions
+from noonday.store.unplanning import unplan
+from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
+
+__all__ = [
+    "ClaimOrder",
+    "Ending",
+    "cancel_of_job",
+    "claim",
+    "expired",
+    "get",
+    "next_available_at",
+    "next_lease_end",
+    "plan",
+    "rearm_dependants",
+    "rearm_waiting",
+    "renew",
+    "report",
+    "request_cancel",
+    "settle",
+    "unpark",
+    "unplan",
+]
+
+
+def get(conn: Connection, execution_id: str) -> Execution | None:
+    if not may_be_id(conn, execution_id):
+        return None
+    row = conn.execute(select(*COLUMNS).where(executions.c.id == execution_id)).first()
+    return None if row is None else read_execution(row)

@@ -1,0 +1,165 @@
+"""What must be known to decide: what of a job is running or waiting, and how its parents stand.
+
+Always asked in a statement of its own after the jobs are locked. PostgreSQL takes a statement's snapshot
+before it waits for a lock, so facts read by the locking statement itself could be older than the lock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, case, exists, func, select
+
+from noonday.domain.dependency import ParentFacts
+from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
+from noonday.domain.job import JobId
+from noonday.store import dialects
+from noonday.store.tables import OPEN, PENDING, RUNNING, WAITING, executions, jobs
+
+_FORCED = ("manual", "admin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWork:
+    """What is open of a job."""
+
+    running: int = 0
+    waiting: bool = False  # something is queued or pending
+    forced: bool = False  # among it a run that somebody asked for
+    queueing: bool = False  # among it one that waits for its turn
+
+
+NOTHING_OPEN = OpenWork()
+
+
+def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]:
+    """By probes of the index of open executions: the cost does not grow with the backlog of a job."""
+    mine = executions.c.job_id == jobs.c.id
+    running = select(func.count()).select_from(executions).where(RUNNING, mine).scalar_subquery()
+    waiting = exists(select(executions.c.id).where(WAITING, mine))
+    forced = exists(select(executions.c.id).where(WAITING, mine, executions.c.cause.in_(_FORCED)))
+    turn = executions.c.wait_reason == WaitReason.OVERLAP.value
+    queueing = exists(select(executions.c.id).where(PENDING, mine, turn, executions.c.available_at.is_(None)))
+    query = select(jobs.c.id, running, waiting, forced, queueing).where(
+        dialects.of(conn).among(jobs.c.id, job_ids)
+    )
+    return {
+        job_id: OpenWork(running=n, waiting=bool(w), forced=bool(f), queueing=bool(q))
+        for job_id, n, w, f, q in conn.execute(query)
+    }
+
+
+def running_counts(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
+    if not job_ids:
+        return {}
+    query = (
+        select(executions.c.job_id, func.count())
+        .where(RUNNING, dialects.of(conn).among(executions.c.job_id, job_ids))
+        .group_by(executions.c.job_id)
+    )
+    return {row[0]: row[1] for row in conn.execute(query)}
+
+
+def running_ids(conn: Connection, job_ids: Collection[str]) -> dict[str, tuple[ExecutionId, ...]]:
+    """Those not yet asked to stop, oldest first."""
+    if not job_ids:
+        return {}
+    query = (
+        select(executions.c.job_id, executions.c.id)
+        .where(RUNNING, dialects.of(conn).among(executions.c.job_id, job_ids))
+        .order_by(executions.c.claimed_at, executions.c.id)
+    )
+    made: dict[str, tuple[ExecutionId, ...]] = defaultdict(tuple)
+    for job_id, execution_id in conn.execute(query):
+        made[job_id] += (ExecutionId(execution_id),)
+    return made
+
+
+def waiting_for_turn(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
+    if not job_ids:
+        return {}
+    query = (
+        select(executions.c.job_id, func.count())
+        .where(PENDING, executions.c.wait_reason == WaitReason.OVERLAP.value)
+        .where(dialects.of(conn).among(executions.c.job_id, job_ids))
+        .group_by(executions.c.job_id)
+    )
+    return {row[0]: row[1] for row in conn.execute(query)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """A parent as locked: `active` = something of it is under way, `oldest_for` = its oldest open slot."""
+
+    name: str
+    last_success_for: datetime | None
+    last_success_at: datetime | None
+    last_status: str | None
+    last_status_for: datetime | None
+    active: bool = False
+    oldest_for: datetime | None = None
+
+    def seen_from(self, job_id: str, child: Execution) -> ParentFacts:
+        """What is planned ahead of the child's own slot is not yet under way."""
+        return ParentFacts(
+            job_id=JobId(job_id),
+            name=self.name,
+            last_success_for=self.last_success_for,
+            last_success_at=self.last_success_at,
+            last_status=self.last_status,
+            last_status_for=self.last_status_for,
+            open=self.active or (self.oldest_for is not None and self.oldest_for <= child.scheduled_for),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parents:
+    by_id: Mapping[str, Parent]
+    busy: frozenset[str]  # being changed by another transaction right now: ask again later
+
+    def settled_for(self, wanted: Iterable[JobId]) -> bool:
+        return self.busy.isdisjoint(wanted)
+
+
+def parents(conn: Connection, job_ids: Collection[str], now: datetime) -> Parents:
+    """Locked against change, so that a parent cannot end unseen between this look and the child's wait."""
+    if not job_ids:
+        return Parents(by_id={}, busy=frozenset())
+    dialect = dialects.of(conn)
+    there = set(conn.execute(select(jobs.c.id).where(dialect.among(jobs.c.id, job_ids))).scalars())
+    columns = (
+        jobs.c.id,
+        jobs.c.name,
+        jobs.c.last_success_for,
+        jobs.c.last_success_at,
+        jobs.c.last_status,
+        jobs.c.last_status_for,
+    )
+    rows = conn.execute(dialect.shared(select(*columns).where(dialect.among(jobs.c.id, job_ids)), jobs)).all()
+    ahead = (executions.c.state == ExecutionState.QUEUED.value) & (executions.c.available_at > now)
+    opened = (
+        select(
+            executions.c.job_id,
+            func.min(executions.c.scheduled_for),
+            func.max(case((ahead, 0), else_=1)),
+        )
+        .where(OPEN, dialect.among(executions.c.job_id, job_ids))
+        .group_by(executions.c.job_id)
+    )
+    under_way = {job_id: (oldest, bool(active)) for job_id, oldest, active in conn.execute(opened)}
+    found = {}
+    for job_id, name, for_, at, status, status_for in rows:
+        oldest, active = under_way.get(job_id, (None, False))
+        found[job_id] = Parent(
+            name=name or job_id,
+            last_success_for=for_,
+            last_success_at=at,
+            last_status=status,
+            last_status_for=status_for,
+            active=active,
+            oldest_for=oldest,
+        )
+    return Parents(by_id=found, busy=frozenset(there - found.keys()))

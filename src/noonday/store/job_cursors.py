@@ -1,0 +1,116 @@
+"""Jobs as the planner and the watcher see them: what is due, what was changed by plain SQL, stale locks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import Connection, exists, or_, select, update
+
+from noonday.domain.job import Job, JobId, JobState
+from noonday.domain.occurrences import check
+from noonday.store import dialects
+from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.rows import job_from_row
+from noonday.store.tables import ARMED, CLEAN, DIRTY, RUNNING, executions, jobs
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A job that somebody made unreadable with plain SQL; out of the planner's way until it is mended."""
+
+    id: JobId
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """The cursor after planning; without a state the job keeps the one it has."""
+
+    job_id: JobId
+    next_run_at: datetime | None
+    fire_count: int
+    state: JobState | None = None
+
+
+def due(conn: Connection, before: datetime, limit: int = 500) -> list[Job]:
+    """Armed jobs whose cursor is not after this instant, locked, without those that another planner holds.
+
+    A job changed by plain SQL is left to the watcher first: its cursor belongs to the old schedule.
+    """
+    query = (
+        select(*KEPT)
+        .where(ARMED, jobs.c.next_run_at <= before, CLEAN, jobs.c.status != JobState.CANCELLED.value)
+        .order_by(jobs.c.next_run_at)
+        .limit(limit)
+    )
+    rows = conn.execute(dialects.of(conn).skip_locked(query, jobs)).mappings().all()
+    found = jobs_of(conn, rows)
+    made = []
+    for row in rows:
+        job = found[row["id"]]
+        if isinstance(job, Job):
+            made.append(job)
+        else:
+            _put_aside(conn, row["id"], str(job))
+    return made
+
+
+def next_due_at(conn: Connection) -> datetime | None:
+    query = select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at).limit(1)
+    found: datetime | None = conn.execute(query).scalar()
+    return found
+
+
+def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:
+    """Jobs changed behind our back, locked. Saving one clears its mark; a bad one is put aside here."""
+    query = dialects.of(conn).skip_locked(select(jobs).where(DIRTY).limit(limit), jobs)
+    made: list[Job | BadRow] = []
+    for row in conn.execute(query).mappings().all():
+        try:
+            job = job_from_row(row)
+            check(job.timing)
+            made.append(job)
+        except Exception as exc:  # whatever is wrong with one row, the others go on
+            made.append(_put_aside(conn, row["id"], str(exc)))
+    return made
+
+
+def _put_aside(conn: Connection, job_id: str, error: str) -> BadRow:
+    log.error("a job's row cannot be read", job_id=job_id, error=error, action="read job")
+    values = {"next_run_at": None, "dirty": False, "error": error[:1000]}
+    conn.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    return BadRow(JobId(job_id), error)
+
+
+def advance(conn: Connection, changes: Sequence[Advance]) -> None:
+    """Move the cursors of jobs that `due` has locked."""
+    moved, kept = [], []
+    for change in changes:
+        row = {"id": change.job_id, "next_run_at": change.next_run_at, "fire_count": change.fire_count}
+        if change.state is None:
+            kept.append(row)
+        else:
+            moved.append(row | {"status": change.state.value})
+    dialects.of(conn).update(conn, jobs, moved)
+    dialects.of(conn).update(conn, jobs, kept)
+
+
+def clear_stale_locks(conn: Connection, now: datetime, older_than: timedelta) -> int:
+    """Forget locks that no running execution holds any more; returns how many."""
+    held = exists(
+        select(executions.c.id).where(
+            RUNNING, executions.c.job_id == jobs.c.id, executions.c.lease_token == jobs.c.lock_token
+        )
+    )
+    old = or_(jobs.c.lock_acquired_at.is_(None), jobs.c.lock_acquired_at < now - older_than)
+    query = (
+        update(jobs)
+        .where(jobs.c.lock_token.is_not(None), old, ~held)
+        .values(lock_token=None, lock_acquired_at=None)
+    )
+    return conn.execute(query).rowcount

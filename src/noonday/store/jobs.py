@@ -1,0 +1,143 @@
+"""Jobs: added, read, locked, saved and removed; with the verbs of search and planning beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from noonday.domain.errors import Conflict, NotFound
+from noonday.domain.job import Job, JobId
+from noonday.store import dialects
+from noonday.store.job_cursors import (
+    Advance,
+    BadRow,
+    advance,
+    changed,
+    clear_stale_locks,
+    due,
+    next_due_at,
+)
+from noonday.store.job_search import JobFilter, count_by_state, edges_above, find, known
+from noonday.store.notices import CANCEL, JOBS, tell
+from noonday.store.reading import RowError, may_be_id
+from noonday.store.rows import job_from_row, job_values
+from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
+
+__all__ = [
+    "Advance",
+    "BadRow",
+    "JobFilter",
+    "add",
+    "advance",
+    "by_name",
+    "changed",
+    "clear_stale_locks",
+    "count_by_state",
+    "due",
+    "edges_above",
+    "find",
+    "get",
+    "known",
+    "lock",
+    "next_due_at",
+    "remove",
+    "resolve",
+    "save",
+]
+
+
+def add(conn: Connection, job: Job) -> Job:
+    taken = conn.execute(select(jobs.c.id).where(or_(jobs.c.name == job.name, jobs.c.id == job.id))).first()
+    if taken is not None:
+        raise _taken(job, taken.id)
+    try:
+        conn.execute(insert(jobs).values(job_values(job)))
+    except IntegrityError as exc:  # somebody was faster
+        raise _taken(job, None) from exc
+    _write_edges(conn, job)
+    tell(conn, JOBS)
+    return job
+
+
+def _taken(job: Job, holder: str | None) -> Conflict:
+    if holder == job.id:
+        return Conflict(f"a job with the id {job.id} already exists")
+    return Conflict(f"the name {job.name!r} is taken by another job")
+
+
+def get(conn: Connection, job_id: str) -> Job | None:
+    return _one(conn, select(jobs).where(jobs.c.id == job_id)) if may_be_id(conn, job_id) else None
+
+
+def by_name(conn: Connection, name: str) -> Job | None:
+    return _one(conn, select(jobs).where(jobs.c.name == name))
+
+
+def resolve(conn: Connection, id_or_name: str) -> Job:
+    """By id, else by name; NotFound says what was asked for."""
+    return _resolve(conn, id_or_name, lambda query: query)
+
+
+def lock(conn: Connection, id_or_name: str) -> Job:
+    """As `resolve`, and nobody else plans, claims, settles or changes the job until this transaction ends."""
+    return _resolve(conn, id_or_name, lambda query: dialects.of(conn).locked(query, jobs))
+
+
+def _resolve(
+    conn: Connection, id_or_name: str, how: Callable[[Select[Any]], Select[Any]] = lambda query: query
+) -> Job:
+    found: Job | None = None
+    if may_be_id(conn, id_or_name):
+        found = _one(conn, how(select(jobs).where(jobs.c.id == id_or_name)))
+    if found is None:
+        found = _one(conn, how(select(jobs).where(jobs.c.name == id_or_name)))
+    if found is None:
+        raise NotFound(f"there is no job {id_or_name!r}")
+    return found
+
+
+def _one(conn: Connection, query: Select[Any]) -> Job | None:
+    row = conn.execute(query).mappings().first()
+    if row is None:
+        return None
+    try:
+        return job_from_row(row)
+    except RowError as exc:
+        raise Conflict(f"the row of job {row['id']} cannot be read: {exc}") from exc
+
+
+def save(conn: Connection, job: Job) -> Job:
+    """Write a job read with `lock`; its revision grows."""
+    saved = replace(job, revision=job.revision + 1)
+    values = job_values(saved)
+    values.pop("id")
+    try:
+        done = conn.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+    except IntegrityError as exc:
+        raise _taken(job, None) from exc
+    if not done.rowcount:
+        raise NotFound(f"there is no job {job.id!r}")
+    _write_edges(conn, saved)
+    tell(conn, JOBS)
+    return saved
+
+
+def _write_edges(conn: Connection, job: Job) -> None:
+    edges = [(parent, DEPENDS_ON) for parent in dict.fromkeys(job.depends_on)]
+    edges += [(parent, ON_SUCCESS_OF) for parent in dict.fromkeys(job.on_success_of)]
+    conn.execute(delete(job_dependencies).where(job_dependencies.c.job_id == job.id))
+    if edges:
+        rows = [{"job_id": job.id, "parent_id": parent, "kind": kind} for parent, kind in edges]
+        conn.execute(insert(job_dependencies), rows)
+
+
+def remove(conn: Connection, job_id: JobId) -> bool:
+    """A trigger cancels what is open; the pruner clears the history away in small steps."""
+    done = conn.execute(delete(jobs).where(jobs.c.id == job_id))
+    tell(conn, JOBS)
+    tell(conn, CANCEL)
+    return bool(done.rowcount)

@@ -1,0 +1,1 @@
+"""How the tables come into being and change; run by store/migrate.py."""

@@ -1,0 +1,24 @@
+"""What a transaction tells the others once it is committed: something about a topic has changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+JOBS: Final = "jobs"  # a definition or a cursor changed: the planner looks again
+WORK: Final = "work"  # something became claimable, now or later: workers look again
+CANCEL: Final = "cancel"  # a running execution is asked to stop
+
+TOPICS: Final = (JOBS, WORK, CANCEL)
+_KEY = "noonday.topics"
+
+
+def tell(conn: Connection, topic: str) -> None:
+    """Wake the subscribers of this topic after the commit; nothing happens if it rolls back."""
+    conn.info.setdefault(_KEY, set()).add(topic)
+
+
+def told(conn: Connection) -> frozenset[str]:
+    """Take the topics told so far on this connection."""
+    return frozenset(conn.info.pop(_KEY, ()))

@@ -1,0 +1,80 @@
+"""Planned executions go in: one row for each slot, numbered per job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from noonday.domain.execution import Execution, ExecutionState
+from noonday.store import dialects
+from noonday.store.execution_rows import execution_values
+from noonday.store.notices import WORK, tell
+from noonday.store.tables import SLOT, executions, jobs
+
+_PLANNED = (
+    "id",
+    "job_id",
+    "cause",
+    "scheduled_for",
+    "available_at",
+    "state",
+    "lane",
+    "number",
+    "covers_from",
+    "through_at",
+    "skipped_count",
+    "skip_reason",
+    "wait_reason",
+    "detail",
+    "triggered_by",
+    "config",
+    "completed_at",
+    "error",
+    "stack",
+    "trace_id",
+    "created_at",
+)
+
+
+def plan(conn: Connection, planned: Sequence[Execution]) -> int:
+    """Insert the executions whose slot is still free; returns how many.
+
+    Runs are numbered per job in the order given; lapses keep the number 0. Whoever plans for a job holds its
+    row, so numbers have gaps only where a slot was already taken.
+    """
+    if not planned:
+        return 0
+    dialect = dialects.of(conn)
+    rows = _numbered(conn, [execution_values(execution, _PLANNED) for execution in planned])
+    made = dialect.insert(conn, executions, _without_empty(rows), SLOT)
+    if made:
+        tell(conn, WORK)
+    return made
+
+
+def _numbered(conn: Connection, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each run its number. Rows of a job that is gone are left out."""
+    planned = Counter(row["job_id"] for row in rows)
+    runs = Counter(row["job_id"] for row in rows if row["state"] != ExecutionState.SKIPPED)
+    counts = [{"id": i, "execution_count": runs[i], "row_count": n} for i, n in planned.items()]
+    last = dialects.of(conn).increase(conn, jobs, counts, "execution_count")
+    following = {job_id: count - runs[job_id] for job_id, count in last.items()}
+    kept = [row for row in rows if row["job_id"] in following]
+    for row in kept:
+        if row["state"] == ExecutionState.SKIPPED:
+            row["number"] = 0
+        else:
+            row["number"] = following[row["job_id"]] = following[row["job_id"]] + 1
+    return kept
+
+
+def _without_empty(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out columns that no row fills: fewer arrays to send."""
+    empty = [name for name in _PLANNED if all(row[name] is None for row in rows)]
+    for name in empty:
+        for row in rows:
+            del row[name]
+    return rows

@@ -1,0 +1,209 @@
+"""One HTTP call, made safely: vetted, signed, bounded in time and size, never redirected."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import aiohttp
+from yarl import URL
+
+from noonday.domain.execution import Execution
+from noonday.domain.outcome import Failed, Result, TimedOut
+from noonday.ports import Run
+from noonday.targets.answers import Answer, bare_result
+from noonday.targets.bounds import cut_text
+from noonday.targets.config import TargetsConfig
+from noonday.targets.headers import callback_headers, job_headers, own_headers
+from noonday.targets.network import Refused, vet
+from noonday.targets.resolver import VettingResolver, guarded_socket
+
+_MAX_JSON = 1024 * 1024
+# Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
+_KEEP_ALIVE_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)  # the job's own
+    body: bytes = b""
+    content_type: str | None = None
+    callback: bool = False  # may answer 202 and report later
+
+
+class _Reading:
+    """What is known of the answer so far; a cancelled call keeps it."""
+
+    def __init__(self, url: URL, config: TargetsConfig) -> None:
+        self._url = url
+        self._clock = config.clock
+        self._limit = config.max_body_read
+        self._started = self._clock.monotonic()
+        self._body = bytearray()
+        self._received = 0
+        self._first_byte: int | None = None
+        self._response: aiohttp.ClientResponse | None = None
+        self._cut = False
+
+    def begin(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._first_byte = self._elapsed()
+
+    def add(self, chunk: bytes) -> bool:
+        """False when enough was read."""
+        chunk = chunk[: self._limit - self._received + 1]
+        self._received += len(chunk)
+        if len(self._body) < _MAX_JSON:
+            self._body += chunk[: _MAX_JSON - len(self._body)]
+        self._cut = self._received > self._limit
+        return not self._cut
+
+    def _elapsed(self) -> int:
+        return round((self._clock.monotonic() - self._started) * 1000)
+
+    def answer(self) -> Answer:
+        response = self._response
+        assert response is not None
+        return Answer(
+            url=self._url,
+            status=response.status,
+            headers={name.lower(): value for name, value in response.headers.items()},
+            body=bytes(self._body),
+            received=self._received,
+            cut=self._cut,
+            timing={"first_byte": self._first_byte or 0, "total": self._elapsed()},
+        )
+
+    def result(self) -> Result:
+        if self._response is None:
+            return Result(metadata={"timing_ms": {"total": self._elapsed()}})
+        return bare_result(self.answer())
+
+
+class Caller:
+    """The one HTTP client of an instance; made on first use, inside the loop that uses it."""
+
+    def __init__(self, config: TargetsConfig, resolver: VettingResolver | None = None) -> None:
+        self._config = config
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, run: Run, call: Call) -> Answer | Failed | TimedOut:
+        """For a run: what is known of a cancelled call is kept in it."""
+        return await self.deliver(run.claim.execution, call, run.timeout, run)
+
+    async def deliver(
+        self, execution: Execution, call: Call, patience: timedelta, run: Run | None = None
+    ) -> Answer | Failed | TimedOut:
+        try:
+            url = vet(call.url, self._config.networks)
+            headers = self._headers(execution, call)
+        except Refused as exc:
+            return Failed(error=f"not called: {exc}", retryable=False)
+        reading = _Reading(url, self._config)
+        try:
+            async with asyncio.timeout(patience.total_seconds()) as limit:
+                return await self._exchange(url, call, headers, reading)
+        except asyncio.CancelledError:
+            if run is not None:
+                run.keep(reading.result())
+            raise
+        except TimeoutError:
+            if limit.expired():
+                return TimedOut(after=patience, result=reading.result())
+            seconds = self._config.connect_timeout.total_seconds()
+            return Failed(
+                error=f"no connection to {_place(url)} within {seconds:g} s", result=reading.result()
+            )
+        except Refused as exc:
+            return Failed(error=f"not called: {exc}", retryable=False, result=reading.result())
+        except (aiohttp.ClientError, OSError, ValueError) as exc:
+            return _broken(url, exc, reading.result())
+
+    def _headers(self, execution: Execution, call: Call) -> dict[str, str]:
+        given = job_headers(call.headers)
+        defaults = {"User-Agent": self._config.user_agent, "Accept": "application/json, */*;q=0.5"}
+        if call.content_type:
+            defaults["Content-Type"] = call.content_type
+        taken = {name.lower() for name in given}
+        headers = {name: value for name, value in defaults.items() if name.lower() not in taken} | given
+        headers |= own_headers(self._config, execution, call.body)
+        return headers | callback_headers(self._config, execution) if call.callback else headers
+
+    async def _exchange(self, url: URL, call: Call, headers: dict[str, str], reading: _Reading) -> Answer:
+        async with self._client().request(
+            call.method,
+            url,
+            headers=headers,
+            data=call.body or None,
+            allow_redirects=False,
+            skip_auto_headers=("Content-Type",),
+        ) as response:
+            reading.begin(response)
+            async for chunk in response.content.iter_any():
+                if not reading.add(chunk):
+                    response.close()
+                    break
+            return reading.answer()
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            config = self._config
+            if self._resolver is None:
+                self._resolver = VettingResolver(config.networks, config.connect_timeout)
+            connector = aiohttp.TCPConnector(
+                resolver=self._resolver,
+                use_dns_cache=False,  # a cached name would be a name that nobody checks again
+                socket_factory=guarded_socket(config.networks),
+                limit=0,
+                limit_per_host=config.per_host_limit,
+                keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),  # one job's cookies are none of another's
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=config.connect_timeout.total_seconds()
+                ),
+                trust_env=False,
+            )
+        return self._session
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+        resolver, self._resolver = self._resolver, None
+        if resolver is not None:
+            await resolver.close()
+
+
+def _place(url: URL) -> str:
+    return f"{url.host}:{url.port}"
+
+
+def _broken(url: URL, exc: Exception, result: Result) -> Failed:
+    """A call without a whole answer. The texts name the host, never the URL: it may hold a secret."""
+    place = _place(url)
+    match exc:
+        case aiohttp.InvalidURL():
+            return Failed(error=f"not called: the URL of {place} is not valid", retryable=False)
+        case aiohttp.ClientConnectorCertificateError():
+            text = f"the certificate of {place} is not trusted: {exc.certificate_error}"
+            return Failed(error=cut_text(text, 500), result=result)
+        case aiohttp.ClientConnectorError():
+            refused = isinstance(exc.os_error, PermissionError)
+            reason = exc.os_error.strerror or str(exc.os_error)
+            text = f"could not connect to {place}: {reason}"
+            return Failed(error=cut_text(text, 500), retryable=not refused, result=result)
+        case aiohttp.ServerDisconnectedError():
+            return Failed(error=f"{place} closed the connection without an answer", result=result)
+        case aiohttp.ClientPayloadError():
+            return Failed(error=f"the answer of {place} broke off", result=result)
+        case _:
+            text = f"the call to {place} failed: {type(exc).__name__}: {exc}"
+            return Failed(error=cut_text(text, 500), result=result)

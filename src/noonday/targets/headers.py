@@ -1,0 +1,86 @@
+"""The headers of every call: the scheduler's own, which nobody overrides, and the job's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from noonday.domain.execution import Execution
+from noonday.targets.config import TargetsConfig
+from noonday.targets.network import Refused
+from noonday.targets.signing import callback_token, sign
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+
+# What would let a job speak another HTTP than the one that was vetted.
+_FRAMING = frozenset(
+    [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ]
+)
+# The scheduler's own; a job's header of this name is left out.
+_OWN = frozenset(["idempotency-key", "traceparent", "tracestate", "x-scheduled-for"])
+_OWN_PREFIXES = ("x-scheduler-", "webhook-")
+
+
+def job_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The job's headers without those the scheduler sets itself; raises Refused, naming the header."""
+    kept: dict[str, str] = {}
+    for name, value in headers.items():
+        lowered = name.lower()
+        if not _TOKEN.fullmatch(name):
+            raise Refused(f"{name[:80]!r} is not a valid header name")
+        if lowered in _FRAMING or lowered.startswith("proxy-"):
+            raise Refused(f"the header {name} is set by the connection itself")
+        if _CONTROL.search(value):
+            raise Refused(f"the value of the header {name} contains a line end or another control character")
+        if lowered not in _OWN and not lowered.startswith(_OWN_PREFIXES):
+            kept[name] = value
+    return kept
+
+
+def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> dict[str, str]:
+    return {
+        "X-Scheduler-Execution-Id": execution.id,
+        "Idempotency-Key": execution.id,
+        "X-Scheduler-Attempt": str(execution.attempt),
+        "X-Scheduled-For": rfc3339(execution.scheduled_for),
+        "traceparent": traceparent(execution),
+        **sign(config.signing_secrets, execution.id, config.clock.now(), body),
+    }
+
+
+def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, str]:
+    """For targets that may answer 202; none where nobody could reach this scheduler."""
+    if not config.public_url:
+        return {}
+    base = config.public_url.rstrip("/")
+    return {
+        "X-Scheduler-Callback-Url": f"{base}/api/v2/executions/{execution.id}/callback",
+        "X-Scheduler-Callback-Token": callback_token(config.signing_secret, execution.id, execution.attempt),
+    }
+
+
+def rfc3339(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def traceparent(execution: Execution) -> str:
+    """W3C: one trace per execution, one span per attempt."""
+    trace = (execution.trace_id or execution.id).replace("-", "").lower()
+    if not _TRACE_ID.fullmatch(trace):
+        trace = hashlib.sha256(trace.encode()).hexdigest()[:32]
+    span = hashlib.sha256(f"{execution.id}.{execution.attempt}".encode()).hexdigest()[:16]
+    return f"00-{trace}-{span}-01"

@@ -1,0 +1,74 @@
+"""Calls any URL in any way; a 202 hands the run over to the target, which then reports to the callback."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+from noonday.domain.execution import Execution
+from noonday.domain.outcome import Failed, Outcome
+from noonday.domain.target import HttpTarget
+from noonday.ports import Run
+from noonday.targets.answers import Answer, accepted, full_result, judge
+from noonday.targets.calls import Call, Caller
+from noonday.targets.config import TargetsConfig
+from noonday.targets.network import Refused
+
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,30}")
+_CANCEL_PATIENCE = timedelta(seconds=10)
+
+
+class HttpRunner:
+    def __init__(self, config: TargetsConfig, caller: Caller) -> None:
+        self._config = config
+        self._caller = caller
+
+    async def run(self, run: Run, target: HttpTarget) -> Outcome:
+        try:
+            call = http_call(target)
+        except Refused as exc:
+            return Failed(error=f"not called: {exc}", retryable=False)
+        answer = await self._caller.send(run, call)
+        if not isinstance(answer, Answer):
+            return answer
+        if answer.status == 202 and not target.expected_status and self._config.public_url:
+            return accepted(answer, target.heartbeat_seconds)
+        return judge(answer, target.expected_status, self._config.clock.now(), full_result(answer))
+
+    async def cancel(self, execution: Execution) -> bool:
+        """Ask a target that answered 202 to stop; True if it heard, also when it no longer knows the run."""
+        if not execution.cancel_url:
+            return False
+        call = Call(method="DELETE", url=execution.cancel_url)
+        answer = await self._caller.deliver(execution, call, _CANCEL_PATIENCE)
+        return isinstance(answer, Answer) and (answer.status < 300 or answer.status in (404, 410))
+
+
+def http_call(target: HttpTarget) -> Call:
+    """Raises Refused for a call that cannot be made by anybody."""
+    method = target.method.upper()
+    if not _METHOD.fullmatch(method) or method in ("CONNECT", "TRACE"):
+        raise Refused(f"the method {target.method[:40]!r} is not allowed")
+    body, content_type = encode(target.body)
+    return Call(
+        method=method,
+        url=target.url,
+        headers=target.headers,
+        body=body,
+        content_type=content_type,
+        callback=True,
+    )
+
+
+def encode(body: object) -> tuple[bytes, str | None]:
+    match body:
+        case None:
+            return b"", None
+        case str():
+            return body.encode("utf-8", "replace"), "text/plain; charset=utf-8"
+        case _:
+            try:
+                return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
+            except (TypeError, ValueError) as exc:
+                raise Refused(f"the body is not JSON: {exc}") from exc

@@ -1,0 +1,120 @@
+"""Runs Python tasks: coroutines in the loop, blocking functions in threads, heavy ones in processes."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, assert_never
+
+from noonday.domain.outcome import Failed, Outcome, Result
+from noonday.domain.target import PythonTarget
+from noonday.ports import Run
+from noonday.targets.config import TargetsConfig
+from noonday.targets.lookup import find_task, knows_task
+from noonday.targets.processes import Processes
+from noonday.targets.reporting import Reporter
+from noonday.targets.results import raised, returned
+from noonday.targets.task_process import run_in_process
+from noonday.targets.tasks import RunContext, Task, running
+from noonday.targets.threads import Ended, Threads
+
+
+class PythonRunner:
+    def __init__(self, config: TargetsConfig, processes: Processes) -> None:
+        self._config = config
+        self._processes = processes
+        self._threads = Threads(config.thread_slots)
+
+    def knows(self, task: str) -> bool:
+        return knows_task(task, self._config.tasks, self._config.task_modules)
+
+    async def run(self, run: Run, target: PythonTarget) -> Outcome:
+        found = await find_task(target.task, self._config.tasks, self._config.task_modules)
+        if not isinstance(found, Task):
+            return found
+        misfit = _misfit(found.function, target)
+        if misfit:
+            return Failed(error=misfit, retryable=False)
+        async with Reporter(run) as reporter:
+            match found.mode:
+                case "async":
+                    return await _in_loop(run, found, target, reporter)
+                case "thread":
+                    return await self._in_thread(run, found, target, reporter)
+                case "process":
+                    return await run_in_process(self._processes, run, found, target, reporter)
+                case _ as never:
+                    assert_never(never)
+
+    async def _in_thread(self, run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
+        """A thread can only be asked to stop; one that does not hear is left alone; the result says so."""
+        stop = threading.Event()
+        context = context_of(run, reporter.report, stop.is_set)
+        work = partial(_call_within, context, partial(task.function, *target.args, **target.kwargs))
+        thread = await self._threads.start(task.name, work)
+        try:
+            await asyncio.wait([thread])
+        except asyncio.CancelledError:
+            stop.set()
+            run.keep(_still_running())
+            await asyncio.wait([thread], timeout=run.grace.total_seconds())
+            if thread.done():
+                run.keep(_partial(thread.result()))
+            raise
+        end = thread.result()
+        return returned(end.value, end.usage) if end.error is None else raised(end.error, end.usage)
+
+
+async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
+    me = asyncio.current_task()
+    assert me is not None
+    with running(context_of(run, reporter.report, lambda: me.cancelling() > 0)):
+        try:
+            return returned(await task.function(*target.args, **target.kwargs))
+        except asyncio.CancelledError as exc:
+            if me.cancelling() > 0:
+                raise
+            return raised(exc)  # something inside was cancelled; nobody has cancelled the run
+        except BaseException as exc:  # sys.exit() in a task must not end the scheduler
+            return raised(exc)
+
+
+def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:
+    with running(context):
+        return work()
+
+
+def _misfit(function: Callable[..., Any], target: PythonTarget) -> str | None:
+    try:
+        inspect.signature(function).bind(*target.args, **target.kwargs)
+    except TypeError as exc:
+        return f"the arguments do not fit {target.task}: {exc}"
+    except ValueError:
+        return None  # built in C, without a signature: calling it will tell
+    return None
+
+
+def _still_running() -> Result:
+    return Result(metadata={"thread": "still running: it did not stop when asked (see raise_if_cancelled)"})
+
+
+def _partial(end: Ended) -> Result:
+    return returned(end.value, end.usage).result if end.error is None else Result(usage=end.usage)
+
+
+def context_of(
+    run: Run, report: Callable[[float | None, str | None], None], asked_to_stop: Callable[[], bool]
+) -> RunContext:
+    execution = run.claim.execution
+    return RunContext(
+        execution_id=execution.id,
+        attempt=execution.attempt,
+        scheduled_for=execution.scheduled_for,
+        job_name=run.claim.job.name,
+        config=run.config,
+        report=report,
+        asked_to_stop=asked_to_stop,
+    )

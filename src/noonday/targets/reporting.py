@@ -1,0 +1,66 @@
+"""Carries a task's progress to the runner: from any thread, never blocking it, the newest report winning."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from types import TracebackType
+
+from noonday.ports import Run
+
+log = logging.getLogger(__name__)
+
+
+class Reporter:
+    """`async with Reporter(run) as reporter:` — `reporter.report` may be called from any thread meanwhile."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._fraction: float | None = None
+        self._message: str | None = None
+        self._waiting = False
+
+    async def __aenter__(self) -> Reporter:
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._pump = self._loop.create_task(self._carry())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self._pump.cancel()
+        await asyncio.wait([self._pump])
+        if kind is None:
+            await self._deliver()
+
+    def report(self, fraction: float | None, message: str | None) -> None:
+        with self._lock:
+            self._fraction = self._fraction if fraction is None else fraction
+            self._message = self._message if message is None else message
+            if self._waiting:
+                return
+            self._waiting = True
+        try:
+            self._loop.call_soon_threadsafe(self._wake.set)
+        except RuntimeError:
+            log.debug("a report came after the loop had closed")
+
+    async def _carry(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._deliver()
+
+    async def _deliver(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                return
+            fraction, message = self._fraction, self._message
+            self._waiting = False
+        try:
+            await self._run.progress(fraction, message)
+        except Exception:  # progress is a courtesy: losing one report must not fail the run
+            log.warning("a progress report was lost", exc_info=True)

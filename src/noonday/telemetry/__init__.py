@@ -1,0 +1,1 @@
+"""What becomes of events: log lines now, metrics and traces beside them."""

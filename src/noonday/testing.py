@@ -1,0 +1,333 @@
+"""For tests of jobs and of schedulers: a clock that is moved by hand, and an instance that is driven by it.
+
+The actors are those of production; only time is yours.
+
+    async def test_the_report_runs_every_night() -> None:
+        async with ManualInstance() as scheduler:
+
+            @scheduler.task
+            async def report() -> None:
+                await scheduler.clock.sleep(90)  # takes a minute and a half, of the clock moved by hand
+
+            await scheduler.add("nightly", Cron(expression="0 2 * * *"), "report")
+            await scheduler.tick(days=1)
+            [run] = await scheduler.history("nightly")
+            assert run.state is ExecutionState.COMPLETED
+            assert run.scheduled_for.hour == 2
+
+`tick` moves the clock from one interesting moment to the next and lets everything happen at each of them.
+Several instances may share a database and a clock: `kill` one, or `pause` it, and see what the other does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import inspect
+
+from noonday.control.jobs import Jobs
+from noonday.domain.execution import Attempt, Execution
+from noonday.domain.job import Job, JobId
+from noonday.domain.schedule import Schedule, Timing
+from noonday.domain.target import PythonTarget, Target
+from noonday.engine.engine import Engine, EngineConfig, Surroundings
+from noonday.engine.held import Held
+from noonday.engine.loop import Wish
+from noonday.ids import new_id
+from noonday.store import executions, history, migrate
+from noonday.store.database import Database
+from noonday.store.instances import Instance
+from noonday.targets.config import TargetsConfig
+from noonday.targets.dispatch import Targets
+from noonday.targets.tasks import TaskRegistry, current, task
+
+__all__ = ["ManualClock", "ManualInstance"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+NEW_YEAR = datetime(2027, 1, 1, 12, tzinfo=UTC)
+_MOST_ROUNDS = 1000  # at one moment; more is a circle
+_PATIENCE = 30.0  # real seconds for what runs outside of the clock, e.g. a thread
+
+
+class ManualClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: datetime = NEW_YEAR) -> None:
+        self._now = now
+        self._elapsed = 0.0
+        self._sleepers: dict[asyncio.Future[None], float] = {}
+        self.alarms: dict[asyncio.Event, datetime] = {}  # who sleeps until when, unless woken
+        self.asleep: Counter[str] = Counter()  # executions whose task sleeps on this clock
+
+    def now(self) -> datetime:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def advance(self, **span: float) -> None:
+        self.move_to(self._now + timedelta(**span))
+
+    def move_to(self, moment: datetime) -> None:
+        """Time passes until then; it never runs backwards."""
+        self._elapsed += max((moment - self._now).total_seconds(), 0.0)
+        self._now = max(moment, self._now)
+        for sleeper, until in list(self._sleepers.items()):
+            if until <= self._elapsed + 1e-9 and not sleeper.done():
+                sleeper.set_result(None)
+        for wake, when in list(self.alarms.items()):
+            if when <= self._now:
+                wake.set()
+
+    def step(self, **span: float) -> None:
+        """Somebody sets the wall clock, forward or back, and no time passes."""
+        self._now += timedelta(**span)
+
+    @property
+    def next_wake(self) -> datetime | None:
+        """When the next sleeper wakes."""
+        left = min(self._sleepers.values(), default=None)
+        return None if left is None else self._now + timedelta(seconds=max(left - self._elapsed, 0.0))
+
+    async def sleep(self, seconds: float) -> None:
+        """What a task under test awaits instead of asyncio.sleep."""
+        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers[sleeper] = self._elapsed + seconds
+        run = _execution_here()
+        self.asleep[run] += 1
+        try:
+            await sleeper
+        finally:
+            self.asleep[run] -= 1
+            del self._sleepers[sleeper]
+
+    async def sleep_until(self, when: datetime | None, wake: asyncio.Event) -> None:
+        if when is not None:
+            self.alarms[wake] = when
+            if when <= self._now:
+                wake.set()
+        try:
+            await wake.wait()
+        finally:
+            self.alarms.pop(wake, None)
+            wake.clear()
+
+
+def _execution_here() -> str:
+    try:
+        return current().execution_id
+    except RuntimeError:
+        return ""
+
+
+class ManualInstance:
+    """The whole scheduler without its own motion: it does what is due when you say so."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        clock: ManualClock | None = None,
+        name: str = "manual-1",
+        slots: int = 10,
+        lease: timedelta = timedelta(seconds=30),
+        lookahead: timedelta = timedelta(seconds=2),
+    ) -> None:
+        """Without a URL it makes a SQLite file of its own, gone when it closes."""
+        self.clock = clock or ManualClock()
+        self.tasks = TaskRegistry()
+        self._url = url
+        self._config = EngineConfig(
+            instance_id=name,
+            slots=slots,
+            lease=lease,
+            lookahead=lookahead,
+            check_interval=timedelta(days=3650),  # no safety polls: every change is told
+            timers=False,
+        )
+        self._peers: list[ManualInstance] = [self]
+        self._exits = AsyncExitStack()
+        self._wishes: list[Wish] = []
+        self._stopped = False
+
+    async def __aenter__(self) -> Self:
+        if self._url is None:
+            folder = self._exits.enter_context(tempfile.TemporaryDirectory(prefix="noonday-"))
+            self._url = f"sqlite:///{Path(folder) / 'noonday.db'}"
+        self.db = Database(self._url)
+        self._exits.push_async_callback(self.db.close)
+        if not await self.db.read(lambda conn: inspect(conn).has_table("executions")):
+            await asyncio.to_thread(migrate.upgrade, self._url)
+        config = TargetsConfig(signing_secret=b"for tests alone", tasks=self.tasks, clock=self.clock)
+        self._targets = Targets(config)
+        self._exits.push_async_callback(self._targets.close)
+        self.jobs = Jobs(self.db, self.clock)
+        self._start()
+        self._exits.push_async_callback(self.kill)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self._peers.remove(self)
+        await self._exits.aclose()
+
+    def _start(self) -> None:
+        around = Surroundings(
+            db=self.db,
+            clock=self.clock,
+            target=self._targets,
+            knows=self._targets.knows,
+            cancel_remote=self._targets.cancel_remote,
+            describe=self._describe,
+        )
+        self.engine = Engine(around, self._config)
+        self.engine.worker.spawn = asyncio.get_running_loop().create_task
+        self._stopped = False
+
+    def _describe(self) -> Instance:
+        now = self.clock.now()
+        return Instance(
+            id=self._config.instance_id, host="", pid=0, roles=(), started_at=now, heartbeat_at=now
+        )
+
+    @asynccontextmanager
+    async def another(self, name: str = "manual-2") -> AsyncIterator[ManualInstance]:
+        """A second instance on the same database, clock and tasks; `tick` moves both."""
+        config = self._config
+        made = ManualInstance(
+            self._url,
+            clock=self.clock,
+            name=name,
+            slots=config.slots,
+            lease=config.lease,
+            lookahead=config.lookahead,
+        )
+        made.tasks, made._peers = self.tasks, self._peers
+        async with made:
+            self._peers.append(made)
+            yield made
+
+    def task(self, function: Function) -> Function:
+        """Registers a task with this instance alone."""
+        return task(registry=self.tasks)(function)
+
+    async def add(self, name: str, schedule: Schedule, run: str | Target, **fields: Any) -> Job:
+        """Fields are those of Job; those of Timing, such as timezone or max_runs, may stand among them."""
+        now = self.clock.now()
+        bounds = {key: fields.pop(key) for key in list(fields) if key in Timing.__dataclass_fields__}
+        job = Job(
+            id=JobId(new_id(now)),
+            name=name,
+            timing=replace(Timing(schedule=schedule, anchor_at=now), **bounds),
+            target=PythonTarget(task=run) if isinstance(run, str) else run,
+            created_at=now,
+            updated_at=now,
+        )
+        return await self.jobs.create(replace(job, **fields), by="test")
+
+    async def history(self, name: str) -> list[Execution]:
+        """All rows of a job, oldest due time first: runs, lapses, and what is still to come."""
+        job = await self.jobs.get(name)
+        page = await self.db.read(lambda conn: history.page(conn, job.id, limit=10_000))
+        return list(reversed(page.items))
+
+    async def attempts(self, execution: Execution) -> list[Attempt]:
+        return await self.db.read(lambda conn: history.attempts(conn, execution.id))
+
+    async def kill(self) -> None:
+        """As kill -9: what runs stops in the middle, nothing is written, the leases stay behind."""
+        self._stopped = True
+        running = [held.task for held in self.engine.leases if held.task is not None]
+        for attempt in running:
+            attempt.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def restart(self) -> None:
+        """A new process of the same configuration; what the old one held is still leased to it."""
+        await self.kill()
+        self._start()
+
+    def pause(self) -> None:
+        """As SIGSTOP: it neither renews nor settles. Its tasks see the clock move and may even end."""
+        self._stopped = True
+
+    def resume(self) -> None:
+        self._stopped = False
+
+    async def tick(self, **span: float) -> None:
+        """Let this much time pass, everything happening at its moment: `await tick(minutes=5)`."""
+        until = self.clock.now() + timedelta(**span)
+        await self.run_once()
+        while (moment := await self._next_moment()) is not None and moment <= until:
+            self.clock.move_to(moment)
+            await self.run_once()
+        self.clock.move_to(until)
+        await self.run_once()
+
+    async def run_once(self) -> None:
+        """Everything that is to happen at this moment, on all instances of this clock."""
+        for _ in range(_MOST_ROUNDS):
+            before = [_progress(one.engine) for one in self._peers]
+            for one in self._peers:
+                if not one._stopped:
+                    await one._pass()
+            if before == [_progress(one.engine) for one in self._peers]:
+                return
+        raise RuntimeError("something happens again and again at one moment")
+
+    async def _pass(self) -> None:
+        engine = self.engine
+        await engine.watcher.run_once()
+        await engine.recoverer.run_once()
+        self._wishes = [await engine.planner.run_once(), await engine.worker.run_once()]
+        await self._quiet()
+        if len(engine.leases):
+            self._wishes.append(await engine.leases.run_once())
+            await self._quiet()
+
+    async def _quiet(self) -> None:
+        """Until every attempt has ended and is durable, or sleeps on the clock."""
+        until = asyncio.get_running_loop().time() + _PATIENCE
+        while True:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await self.engine.settler.run_once()
+            await self.engine.reporter.run_once()
+            running = [held for held in self.engine.leases if held.task is not None]
+            awake = [held for held in running if not self.clock.asleep[held.id]]
+            if not awake:
+                return
+            if asyncio.get_running_loop().time() > until:
+                raise TimeoutError(f"{awake[0].claim.job.name} neither ends nor sleeps on the clock")
+            await asyncio.sleep(0.001)
+
+    async def _next_moment(self) -> datetime | None:
+        now = self.clock.now()
+        moments = [self.clock.next_wake]
+        for one in self._peers:
+            if not one._stopped:
+                moments += [now + wish if isinstance(wish, timedelta) else wish for wish in one._wishes]
+                moments += [now + _until_deadline(held, self.clock) for held in one.engine.leases]
+        lease_end = await self.db.read(executions.next_lease_end)
+        moments.append(None if lease_end is None else lease_end + timedelta(microseconds=1))
+        return min((moment for moment in moments if moment is not None and moment > now), default=None)
+
+
+def _until_deadline(held: Held, clock: ManualClock) -> timedelta:
+    return timedelta(seconds=min(held.deadline - clock.monotonic(), 10**8))
+
+
+def _progress(engine: Engine) -> tuple[int, ...]:
+    counters = engine.counters
+    return (counters.planned, counters.claimed, counters.settled, counters.refused, counters.recovered)

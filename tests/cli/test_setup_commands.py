@@ -1,0 +1,110 @@
+"""`noonday migrate`, `config`, `version` and the frame around all commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.terminal import Terminal
+
+from noonday.cli import app as cli_app
+
+
+def test_it_makes_a_database_and_finds_it_up_to_date(cli: Terminal, folder: Path) -> None:
+    assert cli("migrate", "--status").code == 6
+    assert not (folder / ".noonday").exists()
+    first = cli("migrate", "--json")
+    assert first.code == 0
+    assert first.json["applied"]
+    assert cli("migrate", "--status", "--json").json == {"revision": first.json["revision"], "missing": []}
+    assert "up to date" in cli("migrate", "up").err
+
+
+def test_it_takes_the_schema_back_only_with_a_yes(cli: Terminal) -> None:
+    cli("migrate")
+    assert cli("migrate", "down", "--to", "base").code == 2
+    assert cli("migrate", "down", "--to", "base", "--yes").code == 0
+    status = cli("migrate", "--status", "--json").json
+    assert status["revision"] is None
+    assert status["missing"]
+    listing = cli("jobs", "list")
+    assert listing.code == 6
+    assert "hint: noonday migrate" in listing.err
+
+
+def test_it_refuses_an_unknown_revision_by_name(cli: Terminal) -> None:
+    answer = cli("migrate", "--to", "nowhere")
+    assert answer.code == 2
+    assert "'nowhere'" in answer.err
+
+
+def test_it_prints_every_setting_with_its_source(cli: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "9001")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@db.example/jobs")
+    settings = cli("config", "--json", "--workers", "3").json
+    assert settings["PORT"] == {"value": "9001", "source": "environment PORT"}
+    assert settings["SCHEDULER_WORKER_POOL_SIZE"] == {"value": "3", "source": "flag"}
+    assert settings["LOG_LEVEL"]["source"] == "default"
+    everything = cli("config")
+    assert "hunter2" not in everything.out + everything.err
+    assert "me:********@db.example" in everything.out
+    assert "LOG_LEVEL" not in cli("config", "--changed").out
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "99999"), ("SCHEDULER_LEASE_TTL", "soon"), ("DATABASE_URL", "mysql://x"), ("HOST", "0.0.0.0")],
+)
+def test_it_names_a_wrong_setting(
+    cli: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    answer = cli("config")
+    assert answer.code == 2
+    assert answer.err.startswith(f"noonday: {name}")
+    assert value in answer.err or name == "DATABASE_URL"
+
+
+def test_it_prints_the_version(cli: Terminal) -> None:
+    assert (
+        cli("version").out.strip() == cli("--version").out.strip() == cli("version", "--json").json["noonday"]
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["-h"], ["jobs"], ["jobs", "add", "--help"], ["migrate", "--help"]]
+)
+def test_it_explains_itself(cli: Terminal, words: list[str]) -> None:
+    answer = cli(*words)
+    assert answer.code == 0
+    assert answer.out.startswith("Usage: noonday")
+
+
+def test_it_lists_every_command_without_loading_any(cli: Terminal) -> None:
+    shown = cli("--help").out
+    for command in ("serve", "migrate", "config", "jobs", "history", "next", "version"):
+        assert f" {command} " in shown
+
+
+def test_it_suggests_a_near_command(cli: Terminal) -> None:
+    answer = cli("histroy")
+    assert answer.code == 2
+    assert "history" in answer.err
+
+
+def test_it_calls_a_defect_a_defect(cli: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli_app, "build", broken)
+    answer = cli("version")
+    assert answer.code == 70
+    assert "ZeroDivisionError" in answer.err
+
+
+def test_it_exits_with_130_when_interrupted(cli: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_app, "build", interrupted)
+    assert cli("version").code == 130

@@ -1,0 +1,152 @@
+"""Databases for tests: a fresh SQLite file or PostgreSQL database for each, made from a migrated template."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from servers import NoServer, Server, start_postgres, start_redis
+
+from noonday.store import migrate
+from noonday.store.database import Database
+
+_serial = count(1)
+
+
+def _served(start: Callable[[], Server]) -> Iterator[Server]:
+    """A missing server is a failure: tests that silently do not run prove nothing."""
+    try:
+        server = start()
+    except NoServer as exc:
+        if os.environ.get("NOONDAY_TEST_SKIP_SERVERS") == "1" and not os.environ.get("CI"):
+            pytest.skip(str(exc))
+        pytest.fail(str(exc), pytrace=False)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    yield from _served(start_postgres)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Server]:
+    yield from _served(start_redis)
+
+
+@pytest.fixture(scope="session")
+def redis_url(redis_server: Server) -> str:
+    return redis_server.url
+
+
+def _admin(server: Server, statement: str, *names: str) -> None:
+    with psycopg.connect(server.url, autocommit=True) as conn:
+        conn.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]  # our own text
+
+
+def _named(server: Server, name: str) -> str:
+    base, _, rest = server.url.rpartition("/")
+    query = rest.partition("?")[2]
+    return f"{base}/{name}" + (f"?{query}" if query else "")
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: Server) -> Iterator[str]:
+    name = f"noonday_template_{os.getpid()}"
+    _admin(postgres_server, "DROP DATABASE IF EXISTS {}", name)
+    _admin(postgres_server, "CREATE DATABASE {}", name)
+    migrate.upgrade(_named(postgres_server, name))
+    yield name
+    _admin(postgres_server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+
+def _postgres_database(server: Server, create: str, *names: str) -> Iterator[str]:
+    name = f"noonday_{os.getpid()}_{next(_serial)}"
+    _admin(server, create, name, *names)
+    yield _named(server, name)
+    left = _connections_left(server, name)
+    _admin(server, "DROP DATABASE {} WITH (FORCE)", name)
+    assert not left, f"connections left open: {left}"
+
+
+def _connections_left(server: Server, name: str) -> list[tuple[object, ...]]:
+    """A closed connection takes the server a moment to see."""
+    query = "SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = %s"
+    until = time.monotonic() + 5
+    with psycopg.connect(server.url, autocommit=True) as conn:
+        while True:
+            left = conn.execute(query, (name,)).fetchall()
+            if not left or time.monotonic() > until:
+                return left
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server, postgres_template: str) -> Iterator[str]:
+    """A migrated PostgreSQL database of its own; fails if somebody leaves a connection open."""
+    yield from _postgres_database(postgres_server, "CREATE DATABASE {} TEMPLATE {}", postgres_template)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: Server) -> Iterator[str]:
+    yield from _postgres_database(postgres_server, "CREATE DATABASE {}")
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "noonday.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    path = tmp_path / "noonday.db"
+    shutil.copy(sqlite_template, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def db_url(request: pytest.FixtureRequest) -> str:
+    """A migrated database, once on SQLite and once on PostgreSQL."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    url: str = request.getfixturevalue("empty_postgres_url")
+    return url
+
+
+@pytest.fixture
+def db(db_url: str) -> Iterator[Database]:
+    made = Database(db_url)
+    yield made
+    made.close_now()
+
+
+@pytest.fixture
+def sqlite_db(sqlite_url: str) -> Iterator[Database]:
+    made = Database(sqlite_url)
+    yield made
+    made.close_now()
+
+
+@pytest.fixture
+def postgres_db(postgres_url: str) -> Iterator[Database]:
+    made = Database(postgres_url)
+    yield made
+    made.close_now()

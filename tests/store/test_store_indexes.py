@@ -1,0 +1,130 @@
+"""What is asked all the time is answered by an index, whatever else is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from factories import LEASE, NOON, a_job, an_execution
+from noonday.domain.execution import ExecutionState
+from noonday.domain.job import Lane
+from noonday.store import executions, jobs
+from noonday.store.database import Database
+from noonday.store.executions import ClaimOrder
+from sqlalchemy import Connection, event
+from store_steps import MINUTE, add, claim, ending, plan
+
+ROWS = 3_000
+
+
+@contextmanager
+def plans_of(conn: Connection) -> Iterator[list[str]]:
+    """Explains each query of ours that runs, just before it runs."""
+    plans: list[str] = []
+    explain = "EXPLAIN QUERY PLAN " if conn.dialect.name == "sqlite" else "EXPLAIN "
+
+    @event.listens_for(conn, "before_cursor_execute")
+    def before(c: object, cursor: object, statement: str, parameters: object, *_: object) -> None:
+        many = isinstance(parameters, list)
+        if statement.startswith(("SELECT", "UPDATE")) and "pg_notify" not in statement:
+            given = parameters[0] if isinstance(parameters, list) else parameters
+            driver = conn.connection.dbapi_connection
+            assert driver is not None
+            asking = driver.cursor()
+            asking.execute(explain + statement, given if many else parameters)
+            plans.append(statement + "\n" + "\n".join(str(row[-1]) for row in asking.fetchall()))
+            asking.close()
+
+    try:
+        yield plans
+    finally:
+        event.remove(conn, "before_cursor_execute", before)
+
+
+@pytest.fixture
+def full(db: Database) -> Database:
+    """Much history, many jobs that are not due, much that is planned ahead."""
+    quiet = [a_job(next_run_at=NOON + n * MINUTE, paused=n % 2 == 0) for n in range(1, 400)]
+    busy = a_job(next_run_at=NOON)
+
+    def fill(conn: Connection) -> None:
+        for job in (*quiet, busy):
+            jobs.add(conn, job)
+        done = [
+            an_execution(job=busy, scheduled_for=NOON - n * MINUTE, state=ExecutionState.COMPLETED, completed_at=NOON)
+            for n in range(1, ROWS)
+        ]
+        ahead = [an_execution(job=job, scheduled_for=NOON + MINUTE, lane=Lane.HIGH) for job in quiet]
+        executions.plan(conn, [*done, *ahead, an_execution(job=busy)])
+
+    db.write_now(fill)
+
+    def analyze(conn: Connection) -> None:
+        conn.exec_driver_sql("ANALYZE")
+
+    db.write_now(analyze)
+    return db
+
+
+def explained(db: Database, work: Callable[[Connection], object]) -> list[str]:
+    def act(conn: Connection) -> list[str]:
+        with plans_of(conn) as plans:
+            work(conn)
+        return plans
+
+    return db.write_now(act)
+
+
+def no_full_scan(plans: list[str]) -> None:
+    for told in plans:
+        plan_ = told.split("\n", 1)[1]
+        # PostgreSQL may well read all of 400 jobs at once; what grows without end is the history.
+        assert "Seq Scan on executions" not in plan_, told
+        for table in ("executions", "jobs"):
+            assert f"SCAN {table}\n" not in plan_ + "\n", told
+
+
+def test_due_uses_its_partial_index(full: Database) -> None:
+    plans = explained(full, lambda conn: jobs.due(conn, NOON, 100))
+    assert "jobs_due_idx" in plans[0]
+    plans = explained(full, jobs.next_due_at)
+    assert "jobs_due_idx" in plans[0]
+
+
+def test_a_claim_uses_its_partial_index(full: Database) -> None:
+    order = ClaimOrder(instance_id="i", limit=100, now=NOON, lease=LEASE)
+    plans = explained(full, lambda conn: executions.claim(conn, order))
+    looks = [told for told in plans if "LIMIT" in told]
+    assert looks
+    for told in looks:
+        assert "executions_claimable_idx" in told
+    no_full_scan(plans)
+
+
+def test_settling_scans_no_table(full: Database) -> None:
+    (claimed,) = claim(full)
+    plans = explained(full, lambda conn: executions.settle(conn, [ending(claimed)], NOON))
+    assert any("executions_open_idx" in told for told in plans)
+    no_full_scan(plans)
+
+
+def test_looking_for_dead_leases_reads_running_ones_alone(full: Database) -> None:
+    claim(full)
+    plans = explained(full, lambda conn: executions.expired(conn, NOON + MINUTE))
+    assert "executions_open_idx" in plans[0]
+    plans = explained(full, executions.next_lease_end)
+    assert "executions_open_idx" in plans[0]
+
+
+def test_looking_for_changes_reads_changed_jobs_alone(full: Database) -> None:
+    plans = explained(full, jobs.changed)
+    assert "jobs_dirty_idx" in plans[0]
+
+
+def test_planning_scans_no_table(full: Database) -> None:
+    job = a_job()
+    add(full, job)
+    plans = explained(full, lambda conn: executions.plan(conn, [an_execution(job=job)]))
+    no_full_scan(plans)
+    assert plan(full, an_execution(job=job)) == 0
