@@ -19,7 +19,7 @@ from bench import limits, scenarios, stored
 from bench.machinery import run
 from noonday.store import migrate
 from noonday.store.database import Database
-from servers import start_postgres  # the tests' own launcher of real servers
+from tests.servers import start_postgres  # the tests' own launcher of real servers
 
 _serial = count(1)
 RESULTS = Path(__file__).parent / "results"
@@ -86,8 +86,10 @@ def measure(kind: str, server: str | None, crowd: int, chosen: argparse.Namespac
 
 def tell(found: dict[str, Any]) -> None:
     print(f"\n{found['database']}, {found['schedules']:,} stored schedules, {found['slots']} slots")
-    print(f"  machine's limit   {found['limit_per_s']:>10,.0f} executions/s (insert + two updates, batches of 1,000)")
-    print(f"  drain             {found['drain_per_s']:>10,.0f} executions/s, ratio {found['drain_ratio']:.2f}")
+    print(f"  machine's limit   {found['limit_per_s']:>10,.0f} executions/s: insert + two updates by 1,000")
+    print(
+        f"  drain             {found['drain_per_s']:>10,.0f} executions/s, ratio {found['drain_ratio']:.2f}"
+    )
     for name, late in found.items():
         if name.startswith("late_"):
             print(

@@ -1,7 +1,7 @@
 """The machine's own limit: rows inserted and updated twice in batches, with nothing in between.
 
-This is what full history costs at the very least (planned, running, finished), on the same server, with the same
-durability and in the same run as the scheduler, so that their ratio means something on any machine.
+This is what full history costs at the very least (planned, running, finished), on the same server, with the
+same durability and in the same run as the scheduler, so that their ratio means something on any machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import psycopg
 BATCH = 1000
 TABLE = """create table bench_limit (
     id {id} primary key, job_id {id} not null, state text not null, scheduled_for {instant} not null,
-    started_at {instant}, completed_at {instant}, attempt int not null default 0, result {json}, error text)"""
+    started_at {instant}, completed_at {instant}, attempt int not null default 0, result {json},
+    error text)"""
 INDEXES = (
     "create unique index bench_limit_slot on bench_limit (job_id, scheduled_for)",
     "create index bench_limit_open on bench_limit (scheduled_for) where state = 'queued'",
@@ -33,17 +34,19 @@ def postgres(dsn: str, total: int = 20_000) -> float:
     kinds = TABLE.format(id="uuid", instant="timestamptz", json="jsonb")
     insert = """insert into bench_limit (id, job_id, state, scheduled_for)
         select i, i, 'queued', %s from unnest(%s::uuid[]) as u(i)"""
-    running = "update bench_limit set state = 'running', started_at = %s, attempt = 1 where id = any(%s::uuid[])"
+    running = (
+        "update bench_limit set state = 'running', started_at = %s, attempt = 1 where id = any(%s::uuid[])"
+    )
     finished = "update bench_limit set state = 'completed', completed_at = %s where id = any(%s::uuid[])"
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("drop table if exists bench_limit")
         for statement in (kinds, *INDEXES):
-            connection.execute(statement)  # type: ignore[arg-type]  # fixed texts of this file
+            connection.execute(statement)
         batches = _batches(total)
         start = time.perf_counter()
         for ids in batches:
             for statement in (insert, running, finished):
-                connection.execute(statement, (datetime.now(UTC), ids))  # type: ignore[arg-type]  # as above
+                connection.execute(statement, (datetime.now(UTC), ids))
         spent = time.perf_counter() - start
         connection.execute("drop table bench_limit")
     return total / spent

@@ -88,5 +88,14 @@ def run(work: Callable[[], object]) -> object:
 
 def _described(now: datetime) -> Instance:
     return Instance(
-        id="bench", host="", pid=0, roles=(), started_at=now, heartbeat_at=now, slots=0, busy=0, state="running", version=""
+        id="bench",
+        host="",
+        pid=0,
+        roles=(),
+        started_at=now,
+        heartbeat_at=now,
+        slots=0,
+        busy=0,
+        state="running",
+        version="",
     )

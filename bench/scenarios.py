@@ -51,7 +51,7 @@ async def steady(url: str, rate: int, seconds: int, slots: int) -> Lateness:
 
 
 async def burst(url: str, count: int, slots: int) -> tuple[float, float]:
-    """Seconds from the due moment until the last of `count` jobs due at once was started, and until all is durable."""
+    """Seconds from the due moment of `count` jobs until the last was started, and until all is durable."""
     db = Database(url)
     now = SystemClock().now()
     due = now + LEAD + timedelta(seconds=count / 2000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from noonday.clock import SystemClock
 from noonday.domain.job import Job, JobId, JobState
@@ -38,10 +38,6 @@ def a_job(now: datetime, first_at: datetime, every: timedelta | None = None) -> 
 
 
 def add(db: Database, made: list[Job]) -> None:
-    def work(conn: Connection) -> None:
-        for job in made:
-            jobs.add(conn, job)
-
     for start in range(0, len(made), 1000):
         batch = made[start : start + 1000]
         db.write_now(lambda conn, batch=batch: [jobs.add(conn, job) for job in batch])  # type: ignore[misc]
@@ -55,8 +51,8 @@ def add_crowd(db: Database, count: int) -> None:
     names = [column.name for column in table.columns]
     sqlite = db.dialect == "sqlite"
     own_id = (
-        "lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2)"
-        " || '-a' || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))"
+        "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)"
+        " || '-a' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))"
         if sqlite
         else "gen_random_uuid()"
     )
@@ -73,7 +69,9 @@ def add_crowd(db: Database, count: int) -> None:
         if sqlite
         else "(select generate_series(1, :count) as n)"
     )
-    fill = f"insert into jobs ({columns}) select {values} from jobs, {series} as numbers where jobs.id = :model"
+    fill = (
+        f"insert into jobs ({columns}) select {values} from jobs, {series} as numbers where jobs.id = :model"
+    )
     db.write_now(lambda conn: conn.execute(text(fill), {"count": count - 1, "model": model.id}))
     if not sqlite:
         db.write_now(lambda conn: conn.execute(text("analyze jobs")))

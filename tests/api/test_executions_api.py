@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from caller import Api, token_of
 
 from noonday.api.shapes import AttemptShape, ExecutionDetail, ExecutionPage, ExecutionShape
 from noonday.domain.execution import Execution
 from noonday.domain.outcome import Accepted, Completed, Failed, Result, Usage
+from tests.api.caller import Api, token_of
 
 
 async def a_run(api: Api, **job: Any) -> Execution:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from caller import Api, client_of
 
 from noonday.api.guard import MAX_BODY, Access
 from noonday.api.services import ApiServices
 from noonday.control.system import LocalStatus
 from noonday.store.database import Database
+from tests.api.caller import Api, client_of
 
 BODY = {"url": "https://example.com", "schedule_type": "manual"}
 

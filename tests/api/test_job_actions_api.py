@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from caller import Api
 
 from noonday.domain.outcome import Failed
+from tests.api.caller import Api
 
 
 async def test_it_pauses_and_resumes(api: Api) -> None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from caller import Api, client_of
 
 from noonday.api.bodies import READ_ONLY
 from noonday.api.services import ApiServices
 from noonday.api.shapes import JobShape
+from noonday.domain.errors import invalid
+from noonday.domain.job import Job
+from tests.api.caller import Api, client_of
 
 WHOLE: dict[str, Any] = {
     "name": "nightly report",
@@ -264,3 +266,16 @@ async def test_it_answers_503_when_version_2_is_off(services: ApiServices) -> No
         assert answer.status_code == 503
         assert "SCHEDULER_V2_ENABLED=true" in answer.json()["error"]
         assert (await client.get("/health/ready")).status_code == 200
+
+
+async def test_it_names_the_field_that_was_sent_when_a_target_is_refused(
+    services: ApiServices,
+) -> None:
+    def vet(job: Job) -> None:
+        raise invalid("target.url", "x", "is refused")
+
+    target = {"type": "fetch", "url": "https://example.com"}
+    async with client_of(replace(services, vet=vet)) as client:
+        short = await client.post("/api/v2/jobs", json={"url": "https://example.com"})
+        long = await client.post("/api/v2/jobs", json={"target": target})
+    assert [answer.json()["errors"][0]["pointer"] for answer in (short, long)] == ["#/url", "#/target/url"]

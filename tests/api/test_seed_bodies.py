@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from caller import Api, client_of
 
-from factories import NOON
 from noonday.api.schemas import JobBody, JobDefaults, apply_body, job_json, to_job
 from noonday.api.services import ApiServices
 from noonday.domain.job import Job, JobId, MisfirePolicy, OverlapPolicy
 from noonday.domain.schedule import Cron, Event, Frequency, Immediate, Interval, IntervalUnit, Once, Schedule
+from tests.api.caller import Api, client_of
+from tests.factories import NOON
 
 ID = JobId("01a2d11f-0200-73d5-9c42-4282f1abc123")
 URL = {"url": "https://example.com"}

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.terminal import Answer, Terminal
 
 from noonday.cli import main
+from tests.cli.terminal import Answer, Terminal
 
 
 @pytest.fixture

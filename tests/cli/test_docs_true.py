@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from tests.cli.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]

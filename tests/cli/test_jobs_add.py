@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.cli.terminal import Terminal
 
 FAR = ("--cron", "0 2 1 1 *")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.cli.terminal import Terminal
 
 FAR = ("--cron", "0 2 1 1 *")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.terminal import Terminal
 
 from noonday.cli import app as cli_app
+from tests.cli.terminal import Terminal
 
 
 def test_it_makes_a_database_and_finds_it_up_to_date(cli: Terminal, folder: Path) -> None:

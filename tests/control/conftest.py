@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from desk import Desk
 
 from noonday.store.database import Database
+from tests.control.desk import Desk
 
 
 @pytest.fixture

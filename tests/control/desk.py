@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from factories import NOON, a_job
 from noonday.control.executions import Executions
 from noonday.control.jobs import Jobs
 from noonday.domain.execution import Execution, ExecutionId
@@ -21,6 +20,7 @@ from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
 from noonday.store.jobs import Advance
+from tests.factories import NOON, a_job
 
 
 class StillClock:

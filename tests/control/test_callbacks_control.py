@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from desk import Desk, token_of
 
-from factories import NOON, an_id
 from noonday.control.errors import Gone
 from noonday.control.executions import Report
 from noonday.domain.errors import Conflict, NotAllowed, NotFound
@@ -16,6 +14,8 @@ from noonday.domain.job import JobState, RetryPolicy
 from noonday.domain.outcome import Accepted, Completed, Failed, Lost, Result
 from noonday.domain.schedule import Manual
 from noonday.domain.target import HttpTarget
+from tests.control.desk import Desk, token_of
+from tests.factories import NOON, an_id
 
 TARGET = HttpTarget(url="https://example.com", heartbeat_seconds=90)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from desk import Desk
 
-from factories import an_id
 from noonday.domain.errors import Conflict, Invalid
 from noonday.domain.job import Job, JobId
 from noonday.domain.schedule import Manual
+from tests.control.desk import Desk
+from tests.factories import an_id
 
 
 def names(*refs: str) -> tuple[JobId, ...]:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from desk import Desk
+from sqlalchemy import text
 
-from factories import NOON, a_timing, at
 from noonday.control.errors import Outdated
 from noonday.domain.calendar import Availability, Window
 from noonday.domain.errors import Conflict, Invalid, MoveRefused, NotFound
@@ -17,6 +16,8 @@ from noonday.domain.job import Job, JobState, Overlap, OverlapPolicy, RetryPolic
 from noonday.domain.outcome import Cancelled, Completed, Failed
 from noonday.domain.schedule import Cron, Immediate, Interval, Manual, Once
 from noonday.domain.target import HttpTarget
+from tests.control.desk import Desk
+from tests.factories import NOON, a_timing, at
 
 HOURLY = Cron(expression="0 * * * *")
 YESTERDAY = NOON - timedelta(days=1)
@@ -272,3 +273,30 @@ async def test_it_says_what_it_did_not_find(desk: Desk) -> None:
     for verb in (desk.jobs.get, desk.jobs.pause, desk.jobs.force_run, desk.jobs.remove):
         with pytest.raises(NotFound, match="no job 'nobody'"):
             await verb("nobody")
+
+
+async def _by_sql(desk: Desk, job: Job, **columns: object) -> None:
+    values = ", ".join(f"{name} = :{name}" for name in columns)
+    query = text(f"UPDATE jobs SET {values} WHERE id = :id")
+    await desk.db.write(lambda conn: conn.execute(query, {**columns, "id": job.id}))
+
+
+async def test_it_knows_of_a_schedule_that_plain_sql_changed_a_moment_ago(desk: Desk) -> None:
+    job = await desk.new(schedule=HOURLY)
+    await desk.plan(hours=2)
+    await _by_sql(desk, job, cron_expression="30 * * * *")
+    changed = await desk.jobs.change(job.id, lambda old: replace(old, description="new"))
+    assert changed.next_run_at == at("2027-01-01T12:30")
+    assert await desk.history(job) == []
+    await desk.plan(hours=1)
+    assert [e.scheduled_for.minute for e in await desk.history(job)] == [30]
+
+
+async def test_it_lets_people_mend_what_plain_sql_broke(desk: Desk) -> None:
+    job = await desk.new(schedule=HOURLY)
+    await _by_sql(desk, job, cron_expression="whenever")
+    with pytest.raises(Invalid, match="cron_expression: 'whenever'"):
+        await desk.jobs.pause(job.id)
+    mended = await desk.jobs.change(job.id, lambda old: replace(old, timing=a_timing(HOURLY)))
+    assert mended.next_run_at == at("2027-01-01T13:00")
+    assert (await desk.jobs.pause(job.id)).state is JobState.PAUSED

@@ -7,14 +7,14 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from desk import Desk
 
-from factories import NOON, a_timing, at
 from noonday.domain.errors import MoveRefused
 from noonday.domain.execution import ExecutionState, SkipReason
 from noonday.domain.job import CatchUp, JobState, MisfirePolicy
 from noonday.domain.outcome import Completed
 from noonday.domain.schedule import Cron, Immediate, Interval, Manual, Once
+from tests.control.desk import Desk
+from tests.factories import NOON, a_timing, at
 
 HOURLY = Cron(expression="0 * * * *")
 MINUTELY = Cron(expression="* * * * *")

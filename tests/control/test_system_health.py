@@ -6,14 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from desk import Desk, StillClock
-
-from factories import NOON
 from noonday.control.explain import preview
 from noonday.control.system import LocalStatus, System
 from noonday.domain.job import Lane
 from noonday.domain.schedule import Cron, Manual, Timing
 from noonday.store.database import Database
+from tests.control.desk import Desk, StillClock
+from tests.factories import NOON
 
 LOCAL = LocalStatus(instance_id="here", started_at=NOON - timedelta(seconds=90), slots=10, busy=2)
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.factories import NOON, a_job, a_timing, an_execution
 
 from noonday.domain.admission import AdmitFacts, Replace, Skip, Start, Verdict, Wait, admit
 from noonday.domain.dependency import ParentFacts
 from noonday.domain.execution import Cause, ExecutionId, SkipReason, WaitReason
 from noonday.domain.job import CatchUp, Job, JobId, JobState, MisfirePolicy, Overlap, OverlapPolicy
 from noonday.domain.schedule import Immediate, Interval
+from tests.factories import NOON, a_job, a_timing, an_execution
 
 OTHERS = (ExecutionId("first"), ExecutionId("second"), ExecutionId("third"))
 FIXED_DELAY = a_timing(Interval(count=5, after_completion=True))

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.factories import NOON
 
 from noonday.domain.breaker import CLOSED, Breaker, BreakerPolicy, BreakerState, allow, record
+from tests.factories import NOON
 
 POLICY = BreakerPolicy(threshold=3, open_for=timedelta(seconds=60), probe_lease=timedelta(seconds=20))
 SECOND = timedelta(seconds=1)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.timing_oracle import MINUTE, ZONES, changes, seeded, window
 
 from noonday.domain.calendar import (
     ALWAYS,
@@ -28,6 +27,7 @@ from noonday.domain.calendar import (
 from noonday.domain.execution import SkipReason
 from noonday.domain.occurrences import Occurrence, occurrences, upcoming
 from noonday.domain.schedule import Cron, Interval, IntervalUnit, Timing
+from tests.domain.timing_oracle import MINUTE, ZONES, changes, seeded, window
 
 MONDAY = datetime(2027, 1, 4, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

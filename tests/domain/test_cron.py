@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim
-from tests.domain.timing_oracle import ZONES, brute_force, changes, cron_matcher, stepped
 
 from noonday.domain.cron import CronError, check_cron, cron_after, cron_times, resolve
+from tests.domain.timing_oracle import ZONES, brute_force, changes, cron_matcher, stepped
 
 BERLIN = "Europe/Berlin"
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.factories import an_id, at
 
 from noonday.domain.dependency import Broken, ParentFacts, Readiness, Ready, Waiting, find_cycle, readiness
 from noonday.domain.job import JobId
+from tests.factories import an_id, at
 
 YESTERDAY = at("2027-01-01T02:00")  # the child's previous slot
 BEFORE = at("2027-01-01T01:00")  # the parent's slot of the period before

@@ -6,13 +6,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.factories import NOON, a_job, a_timing
 
 from noonday.domain.errors import MoveRefused
 from noonday.domain.execution import OPEN, ExecutionState
 from noonday.domain.job import JobId, JobState, Trigger
 from noonday.domain.lifecycle import EXECUTION_MOVES, MOVES, can, move, resting_state
 from noonday.domain.schedule import Cron, Event, Frequency, Immediate, Interval, Manual, Once, Schedule
+from tests.factories import NOON, a_job, a_timing
 
 ALLOWED = {
     "pending": "scheduled running cancelled",

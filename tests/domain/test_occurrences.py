@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.timing_oracle import seeded
 
 from noonday.domain.occurrences import count_between, last_until, next_after, spread, times, upcoming
 from noonday.domain.schedule import (
@@ -24,6 +23,7 @@ from noonday.domain.schedule import (
     Schedule,
     Timing,
 )
+from tests.domain.timing_oracle import seeded
 
 MADE = datetime(2027, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
@@ -57,6 +57,8 @@ class TestInterval:
         timing = a_timing(Interval(count=5, after_completion=True))
         assert list(times(timing, "", MADE)) == [MADE + 5 * MINUTE]
         assert next_after(timing, "", MADE + 5 * MINUTE) is None
+        assert last_until(timing, "", MADE + DAY, MADE) == MADE + 5 * MINUTE
+        assert count_between(timing, "", MADE, MADE + DAY) == (1, True)
 
     def test_a_thousand_years_of_seconds_take_no_time(self) -> None:
         timing = a_timing(Interval(count=1, unit=IntervalUnit.SECONDS))
@@ -68,6 +70,11 @@ class TestInterval:
         timing = a_timing(Interval(count=36_525, unit=IntervalUnit.DAYS))
         assert next_after(timing, "", datetime(9998, 12, 1, tzinfo=UTC)) is None
         assert next_after(a_timing(EVERY_HOUR), "", datetime.max.replace(tzinfo=UTC)) is None
+        end = datetime(9999, 1, 1, tzinfo=UTC)
+        timing = a_timing(EVERY_HOUR, anchor_at=end - DAY)
+        assert list(times(timing, "", end - 2 * HOUR)) == [end - HOUR]
+        assert count_between(timing, "", end - 2 * HOUR, end + DAY) == (2, True)
+        assert last_until(timing, "", end + DAY, end - DAY) == end - HOUR
 
     def test_it_agrees_with_adding_up(self) -> None:
         compared = 0

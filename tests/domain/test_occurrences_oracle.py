@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from noonday.domain.occurrences import next_after, times
+from noonday.domain.schedule import Cron, Frequency, Schedule, Timing
 from tests.domain.timing_oracle import (
     HOUR,
     MINUTE,
@@ -28,9 +31,6 @@ from tests.domain.timing_oracle import (
     seeded,
     window,
 )
-
-from noonday.domain.occurrences import next_after, times
-from noonday.domain.schedule import Cron, Frequency, Schedule, Timing
 
 # A question is asked at the change and some hours from it, one second before each, and a drawn span later.
 HOURS = (-3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2)

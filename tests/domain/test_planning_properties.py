@@ -8,13 +8,13 @@ from itertools import takewhile
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.factories import a_job, at
 
 from noonday.domain.calendar import Availability, Calendar, Outside, Window
 from noonday.domain.job import CatchUp, Job, MisfirePolicy
 from noonday.domain.occurrences import Occurrence, occurrences, times
 from noonday.domain.planning import Facts, Fire, Lapse, Plan, arm, plan
 from noonday.domain.schedule import Cron, Frequency, Interval, IntervalUnit, Schedule, Timing
+from tests.factories import a_job, at
 
 START = at("2027-03-26T16:30:00")  # a Friday afternoon, two days before Europe's clocks change
 TICK = timedelta.resolution

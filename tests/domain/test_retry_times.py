@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.factories import NOON
 
 from noonday.domain.job import RetryPolicy
 from noonday.domain.retry import LONGEST_DELAY, LONGEST_WISH, retry_at, retry_delay
+from tests.factories import NOON
 
 chances = st.floats(min_value=0, max_value=1, exclude_max=True)
 

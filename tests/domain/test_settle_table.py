@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.factories import NOON, a_job, a_running_execution, an_execution
 
 from noonday.domain.errors import Conflict
 from noonday.domain.execution import Execution, ExecutionState, WaitReason
@@ -27,6 +26,7 @@ from noonday.domain.outcome import (
     Result,
     TimedOut,
 )
+from tests.factories import NOON, a_job, a_running_execution, an_execution
 
 NOW = NOON + timedelta(minutes=10)
 SOME = Result(items_processed=7, status_code=503)

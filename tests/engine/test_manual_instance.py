@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-from factories import at
-
 from noonday.domain.execution import ExecutionState
 from noonday.domain.schedule import Cron, Interval, IntervalUnit
-from noonday.testing import NEW_YEAR, ManualClock, ManualInstance
-
-
+from noonday.testing import ManualInstance
+from tests.factories import at
 
 
 async def test_it_runs_the_example_of_its_own_docstring() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from factories import at
 
 from noonday.domain import planning
 from noonday.domain.execution import ExecutionState, SkipReason
@@ -16,6 +15,7 @@ from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit, Onc
 from noonday.engine import planner as planner_module
 from noonday.store import audit
 from noonday.testing import ManualInstance
+from tests.factories import at
 
 HOURLY = Cron(expression="0 * * * *")
 SECONDLY = Interval(count=1, unit=IntervalUnit.SECONDS)

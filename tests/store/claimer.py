@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from factories import LEASE, NOON
 from noonday.domain.outcome import Completed
 from noonday.store import executions
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
+from tests.factories import LEASE, NOON
 
 
 def main(url: str, name: str) -> None:

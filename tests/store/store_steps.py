@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from factories import LEASE, NOON, an_execution
+from sqlalchemy import Connection
+
 from noonday.domain.execution import Execution, ExecutionId
 from noonday.domain.job import Job, JobId
 from noonday.domain.lifecycle import Settlement
@@ -13,6 +14,7 @@ from noonday.ports import Claim
 from noonday.store import executions, jobs
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
+from tests.factories import LEASE, NOON, an_execution
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -57,9 +59,7 @@ def settle(db: Database, endings: list[Ending], now: datetime = NOON + SECOND) -
 
 def ending(claimed: Claim, outcome: Outcome = OK) -> Ending:
     assert claimed.execution.lease_token is not None
-    return Ending(
-        execution_id=claimed.execution.id, token=claimed.execution.lease_token, outcome=outcome
-    )
+    return Ending(execution_id=claimed.execution.id, token=claimed.execution.lease_token, outcome=outcome)
 
 
 def run(db: Database, job: Job, when: datetime = NOON, outcome: Outcome = OK) -> Settlement:
@@ -86,10 +86,7 @@ def job_now(db: Database, job: Job | JobId) -> Job:
 def sql(db: Database, statement: str) -> list[dict[str, object]]:
     """Plain SQL, as a person would write it; rows of a query."""
 
-    def work(conn: object) -> list[dict[str, object]]:
-        from sqlalchemy import Connection
-
-        assert isinstance(conn, Connection)
+    def work(conn: Connection) -> list[dict[str, object]]:
         result = conn.exec_driver_sql(statement)
         return [dict(row) for row in result.mappings()] if result.returns_rows else []
 

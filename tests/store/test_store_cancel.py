@@ -4,14 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from factories import NOON, a_job, a_timing, an_execution
+
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.execution import Cause, Execution, ExecutionState, SkipReason
 from noonday.domain.job import Job, JobState, Overlap, OverlapPolicy
 from noonday.domain.schedule import Cron, Interval, IntervalUnit, Once
 from noonday.store import executions, history, jobs
 from noonday.store.database import Database
-from store_steps import MINUTE, SECOND, add, claim, end, job_now, look, plan, plan_run, sql
+from tests.factories import NOON, a_job, a_timing, an_execution
+from tests.store.store_steps import MINUTE, SECOND, add, claim, end, job_now, look, plan, plan_run, sql
 
 
 def cancel(db: Database, execution: Execution) -> Execution:
@@ -171,6 +172,8 @@ def test_a_retry_that_waits_survives_unplanning(db: Database) -> None:
     add(db, job)
     plan_run(db, job, NOON - SECOND)
     (running,) = claim(db, NOON - SECOND)
-    sql(db, f"UPDATE executions SET state = 'pending', available_at = scheduled_for WHERE job_id = '{job.id}'")
+    sql(
+        db, f"UPDATE executions SET state = 'pending', available_at = scheduled_for WHERE job_id = '{job.id}'"
+    )
     unplan(db, job)
     assert look(db, running.execution).state is ExecutionState.PENDING

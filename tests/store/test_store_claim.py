@@ -3,14 +3,29 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from factories import LEASE, NOON, a_job, an_execution
+from sqlalchemy import Connection
+
 from noonday.domain.execution import Cause, ExecutionState, SkipReason, WaitReason
 from noonday.domain.job import JobState, Lane, Overlap, OverlapPolicy
 from noonday.domain.outcome import Failed
 from noonday.domain.schedule import Once
-from noonday.store import executions
+from noonday.store import executions, jobs
 from noonday.store.database import Database
-from store_steps import BAD, MINUTE, SECOND, add, claim, end, job_now, look, plan, plan_run, run, sql
+from tests.factories import LEASE, NOON, a_job, an_execution
+from tests.store.store_steps import (
+    BAD,
+    MINUTE,
+    SECOND,
+    add,
+    claim,
+    end,
+    job_now,
+    look,
+    plan,
+    plan_run,
+    run,
+    sql,
+)
 
 
 def test_a_claim_starts_what_is_due(db: Database) -> None:
@@ -203,7 +218,8 @@ def test_what_may_not_start_does_not_use_up_the_limit(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "reason"), [("is_paused = true", SkipReason.PAUSED), ("schedule_enabled = false", SkipReason.DISABLED)]
+    ("column", "reason"),
+    [("is_paused = true", SkipReason.PAUSED), ("schedule_enabled = false", SkipReason.DISABLED)],
 )
 def test_pausing_and_disabling_hold_at_the_claim(db: Database, column: str, reason: SkipReason) -> None:
     job = a_job()
@@ -298,3 +314,46 @@ def test_a_parent_that_will_retry_is_under_way(db: Database) -> None:
     wanted = plan_run(db, child, covers_from=NOON - MINUTE)
     assert claim(db) == []
     assert look(db, wanted).wait_reason is WaitReason.DEPENDENCY
+
+
+def test_a_turn_that_cannot_be_used_goes_to_the_next(db: Database) -> None:
+    parent = a_job()
+    job = a_job(depends_on=(parent.id,), overlapping=overlapping(Overlap.QUEUE))
+    add(db, parent, job)
+    run(db, parent, NOON - SECOND)
+    plan_run(db, job, NOON, covers_from=NOON - MINUTE)
+    (running,) = claim(db)
+    behind = plan_run(db, job, NOON + MINUTE, covers_from=NOON)
+    forced = plan_run(db, job, NOON + MINUTE, cause=Cause.MANUAL)
+    assert claim(db, NOON + MINUTE) == []
+    end(db, running, now=NOON + MINUTE)
+    started = claim(db, NOON + MINUTE) + claim(db, NOON + MINUTE)
+    assert [claimed.execution.id for claimed in started] == [forced.id]
+    assert look(db, behind).wait_reason is WaitReason.DEPENDENCY
+
+
+def test_a_job_that_somebody_holds_does_not_hold_up_the_others(postgres_db: Database) -> None:
+    """On SQLite whoever holds a job holds the whole database, and only for a moment."""
+    held, free = a_job(), a_job()
+    add(postgres_db, held, free)
+    for n in range(5):
+        plan_run(postgres_db, held, NOON - (n + 1) * SECOND)
+    wanted = plan_run(postgres_db, free)
+
+    def holding(conn: Connection) -> list[str]:
+        jobs.lock(conn, held.id)
+        return [claimed.execution.id for claimed in claim(postgres_db, limit=1)]
+
+    assert postgres_db.write_now(holding) == [wanted.id]
+
+
+def test_a_stray_execution_does_not_hold_up_the_others(db: Database) -> None:
+    gone, there = a_job(), a_job()
+    add(db, gone, there)
+    stray = plan_run(db, gone, NOON - SECOND)
+    wanted = plan_run(db, there)
+    sql(db, f"DELETE FROM jobs WHERE id = '{gone.id}'")
+    sql(db, f"UPDATE executions SET state = 'queued', available_at = scheduled_for WHERE id = '{stray.id}'")
+    (claimed,) = claim(db, limit=1)
+    assert claimed.execution.id == wanted.id
+    assert look(db, stray).state is ExecutionState.CANCELLED

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from factories import NOON, a_job
+from sqlalchemy import Connection
+
 from noonday.domain.errors import Conflict, Invalid, Unavailable
 from noonday.store import executions, jobs, meta, migrate
-from noonday.store.database import CommitUnknown, Database, StoreOptions
-from noonday.store.engines import normalise_url
+from noonday.store.database import CommitUnknown, Database
+from noonday.store.engines import StoreOptions, normalise_url
 from noonday.store.notices import CANCEL, JOBS, WORK, tell
-from sqlalchemy import Connection
-from store_steps import add, claim, plan_run, sql
+from tests.factories import NOON, a_job
+from tests.store.store_steps import add, claim, plan_run, sql
 
 
 async def test_it_writes_and_reads_from_the_loop(db: Database) -> None:
@@ -187,7 +188,7 @@ async def test_the_ear_comes_back_after_its_connection_was_cut(postgres_db: Data
 
 
 def test_a_connection_that_was_cut_is_replaced(postgres_db: Database) -> None:
-    cut = []
+    cut: list[int] = []
 
     def work(conn: Connection) -> str:
         meta.put(conn, "k", "1")
@@ -217,9 +218,7 @@ def test_a_deadlock_is_tried_again(postgres_db: Database) -> None:
 
         postgres_db.write_now(work)
 
-    threads = [
-        threading.Thread(target=locking, args=ids) for ids in ((one.id, two.id), (two.id, one.id))
-    ]
+    threads = [threading.Thread(target=locking, args=ids) for ids in ((one.id, two.id), (two.id, one.id))]
     for thread in threads:
         thread.start()
     for thread in threads:

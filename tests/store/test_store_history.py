@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from factories import NOON, a_job, an_id
+import pytest
+
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job, Retention, RetryPolicy
+from noonday.domain.outcome import Outcome
 from noonday.store import history, jobs, pruning
 from noonday.store.database import Database
-from store_steps import BAD, MINUTE, OK, add, claim, plan_run, run, sql
-
-import pytest
+from tests.factories import NOON, a_job, an_id
+from tests.store.store_steps import BAD, MINUTE, OK, add, claim, plan_run, run, sql
 
 DAY = timedelta(days=1)
 
@@ -48,7 +49,8 @@ def test_attempts_of_something_unknown_are_none(db: Database) -> None:
 def test_it_tells_figures_of_a_job(db: Database) -> None:
     job = a_job(retry=RetryPolicy(max_retries=0))
     add(db, job)
-    for n, outcome in enumerate((OK, OK, OK, BAD)):
+    outcomes: list[Outcome] = [OK, OK, OK, BAD]
+    for n, outcome in enumerate(outcomes):
         run(db, job, NOON + n * MINUTE, outcome)
     plan_run(db, job, NOON + DAY)
     told = db.read_now(lambda conn: history.stats(conn, job.id))
@@ -64,7 +66,12 @@ def test_it_tells_figures_of_a_job(db: Database) -> None:
 
 def test_figures_of_nothing(db: Database) -> None:
     told = db.read_now(lambda conn: history.stats(conn, an_id()))
-    assert (told.counts, told.success_rate, told.average_duration_ms, told.last_started_at) == ({}, 0.0, None, None)
+    assert (told.counts, told.success_rate, told.average_duration_ms, told.last_started_at) == (
+        {},
+        0.0,
+        None,
+        None,
+    )
 
 
 def prune(db: Database, runs: int = 100, days: int = 30, limit: int = 500, now: timedelta = 40 * DAY) -> int:
@@ -107,7 +114,12 @@ def test_open_executions_are_kept(db: Database) -> None:
 
 @pytest.mark.parametrize(
     ("own", "left"),
-    [(Retention(runs=2), 2), (Retention(days=365), 5), (Retention(days=1), 0), (Retention(runs=2, days=1), 2)],
+    [
+        (Retention(runs=2), 2),
+        (Retention(days=365), 5),
+        (Retention(days=1), 0),
+        (Retention(runs=2, days=1), 2),
+    ],
     ids=str,
 )
 def test_what_the_job_says_for_itself_wins(db: Database, own: Retention, left: int) -> None:

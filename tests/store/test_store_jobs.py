@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 
 import pytest
-from factories import NOON, a_job, a_timing, an_id
+
 from noonday.domain.calendar import Availability, Calendar, Outside, Window
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.job import (
@@ -43,7 +43,8 @@ from noonday.store import jobs
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter
 from noonday.store.pages import Page
-from store_steps import SECOND, add, job_now
+from tests.factories import NOON, a_job, a_timing, an_id
+from tests.store.store_steps import SECOND, add, job_now
 
 SCHEDULES: list[Schedule] = [
     Cron(expression="H 2 * * MON#1"),
@@ -59,7 +60,13 @@ SCHEDULES: list[Schedule] = [
     Manual(),
 ]
 TARGETS: list[Target] = [
-    HttpTarget(url="https://a.example/x", method="PUT", headers={"A": "b"}, body={"k": [1]}, expected_status=(200, 204)),
+    HttpTarget(
+        url="https://a.example/x",
+        method="PUT",
+        headers={"A": "b"},
+        body={"k": [1]},
+        expected_status=(200, 204),
+    ),
     ServiceTarget(service="email-service", endpoint="/api/jobs/digest"),
     FetchTarget(url="https://a.example/feed"),
     FetchTarget(url="https://a.example/feed", headers={"Accept": "text/csv"}),
@@ -137,6 +144,18 @@ def test_saving_changes_everything_and_raises_the_revision(db: Database) -> None
     saved = db.write_now(lambda conn: jobs.save(conn, full))
     assert saved.revision == 2
     assert job_now(db, job) == saved
+
+
+def test_many_jobs_can_be_added_at_once(db: Database) -> None:
+    parent, full = a_job(), a_full_job()
+    child = a_job(depends_on=(parent.id,), on_success_of=(full.id,))
+    db.write_now(lambda conn: jobs.add_many(conn, [parent, full, child]))
+    assert [job_now(db, job) for job in (parent, full, child)] == [parent, full, child]
+    edges = db.read_now(lambda conn: jobs.edges_above(conn, [child.id]))
+    assert set(edges[child.id]) == {parent.id, full.id}
+    with pytest.raises(Conflict):
+        db.write_now(lambda conn: jobs.add_many(conn, [a_job(), a_job(name=parent.name)]))
+    assert db.read_now(jobs.find).total == 3
 
 
 def test_a_taken_name_is_a_conflict_that_names_it(db: Database) -> None:

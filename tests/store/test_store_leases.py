@@ -3,14 +3,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from factories import LEASE, NOON, a_job, an_id
+
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.execution import ExecutionId, ExecutionState
 from noonday.domain.outcome import Accepted, Lost, TimedOut
 from noonday.ports import Claim
 from noonday.store import executions
 from noonday.store.database import Database
-from store_steps import MINUTE, SECOND, add, claim, end, look, plan_run
+from tests.factories import LEASE, NOON, a_job, an_id
+from tests.store.store_steps import MINUTE, SECOND, add, claim, end, look, plan_run
 
 
 def running(db: Database, **changes: object) -> Claim:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from factories import NOON, a_job, an_id
+from sqlalchemy.exc import SQLAlchemyError
+
 from noonday.domain.job import Job, JobState, RetryPolicy
 from noonday.domain.outcome import Completed, Result, Usage
 from noonday.domain.schedule import (
@@ -22,8 +23,8 @@ from noonday.domain.target import FetchTarget, HttpTarget, ServiceTarget
 from noonday.store import jobs
 from noonday.store.database import Database
 from noonday.store.jobs import BadRow
-from sqlalchemy.exc import SQLAlchemyError
-from store_steps import BAD, MINUTE, add, claim, job_now, plan_run, run, sql
+from tests.factories import NOON, a_job, an_id
+from tests.store.store_steps import BAD, MINUTE, add, claim, job_now, plan_run, run, sql
 
 
 def changed(db: Database) -> list[Job | BadRow]:
@@ -78,7 +79,11 @@ COLUMNS: list[tuple[str, str, Schedule]] = [
         """'cron', '{"cron_expression": "0 3 * * *"}'""",
         Cron(expression="0 3 * * *"),
     ),
-    ("schedule_type, run_at", "'once', '2027-06-01 10:00:00+02:00'", Once(run_at=NOON.replace(month=6, hour=8))),
+    (
+        "schedule_type, run_at",
+        "'once', '2027-06-01 10:00:00+02:00'",
+        Once(run_at=NOON.replace(month=6, hour=8)),
+    ),
     ("run_at", "'2027-06-01T08:00:00Z'", Once(run_at=NOON.replace(month=6, hour=8))),
     ("trigger_webhook", "'/sources/*/crawl'", Event()),
     ("source_id", "'s-1'", Manual()),
@@ -236,7 +241,10 @@ def test_the_view_of_executions_speaks_the_old_words(db: Database) -> None:
 
 
 def test_the_view_of_schedules_speaks_the_old_words(db: Database) -> None:
-    add(db, a_job(name="scan", schedule=Frequency(frequency="daily", hour=2), next_run_at=NOON, source_id="d-1"))
+    add(
+        db,
+        a_job(name="scan", schedule=Frequency(frequency="daily", hour=2), next_run_at=NOON, source_id="d-1"),
+    )
     (row,) = sql(db, "SELECT * FROM schedules")
     assert row["domain"] == "scan"
     assert row["domain_config_id"] == "d-1"
@@ -257,8 +265,8 @@ def test_the_views_of_the_job_service_speak_its_words(db: Database) -> None:
     run(db, job, NOON + MINUTE, BAD)
     (row,) = sql(
         db,
-        "SELECT job_name, display_name, job_type, service, endpoint, total_runs, successful_runs, failed_runs "
-        "FROM job_schedules",
+        "SELECT job_name, display_name, job_type, service, endpoint, total_runs, successful_runs, "
+        "failed_runs FROM job_schedules",
     )
     assert row == {
         "job_name": "weekly-digest",
@@ -272,7 +280,8 @@ def test_the_views_of_the_job_service_speak_its_words(db: Database) -> None:
     }
     rows = sql(
         db,
-        "SELECT job_name, status, duration_ms, triggered_by, error_message FROM scheduled_jobs ORDER BY started_at",
+        "SELECT job_name, status, duration_ms, triggered_by, error_message FROM scheduled_jobs "
+        "ORDER BY started_at",
     )
     assert [row["status"] for row in rows] == ["completed", "failed"]
     assert rows[1]["error_message"] == "went wrong"

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from factories import NOON, a_job, an_execution
 from noonday.domain.execution import Cause, ExecutionState, SkipReason
 from noonday.store import history
 from noonday.store.database import Database
-from store_steps import MINUTE, add, look, plan, sql
+from tests.factories import NOON, a_job, an_execution
+from tests.store.store_steps import MINUTE, add, look, plan, sql
 
 
 def test_it_keeps_what_was_planned(db: Database) -> None:

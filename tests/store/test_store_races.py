@@ -8,13 +8,14 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from factories import LEASE, NOON, a_job, an_execution
+from sqlalchemy import Connection
+
 from noonday.domain.job import Job, Overlap, OverlapPolicy
 from noonday.store import executions, history, jobs
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
-from sqlalchemy import Connection
-from store_steps import SECOND, add, ending, plan
+from tests.factories import LEASE, NOON, a_job, an_execution
+from tests.store.store_steps import SECOND, add, ending, plan
 
 HERE = Path(__file__).parent
 MANY = 2_000
@@ -27,7 +28,9 @@ def fill(db: Database, runs: int, per_job: int = 20) -> list[Job]:
     def work(conn: Connection) -> None:
         for job in made:
             jobs.add(conn, job)
-        rows = [an_execution(job=job, scheduled_for=NOON - n * SECOND) for job in made for n in range(per_job)]
+        rows = [
+            an_execution(job=job, scheduled_for=NOON - n * SECOND) for job in made for n in range(per_job)
+        ]
         assert executions.plan(conn, rows) == runs
 
     db.write_now(work)
@@ -50,7 +53,8 @@ def test_two_claimers_never_get_the_same_execution(db: Database, db_url: str) ->
                 return
 
     threads = [
-        threading.Thread(target=claimer, args=(f"i{n}", mine)) for n, mine in enumerate((db, db, other, other))
+        threading.Thread(target=claimer, args=(f"i{n}", mine))
+        for n, mine in enumerate((db, db, other, other))
     ]
     for thread in threads:
         thread.start()
@@ -63,8 +67,7 @@ def test_two_claimers_never_get_the_same_execution(db: Database, db_url: str) ->
 
 def test_two_processes_on_one_database_share_the_work(db: Database, db_url: str) -> None:
     fill(db, MANY // 2)
-    paths = [str(HERE), str(HERE.parent)]
-    env = {"PYTHONPATH": ":".join(paths), "PATH": ""}
+    env = {"PYTHONPATH": str(HERE.parents[1]), "PATH": ""}
     processes = [
         subprocess.Popen(
             [sys.executable, HERE / "claimer.py", db_url, name], stdout=subprocess.PIPE, text=True, env=env

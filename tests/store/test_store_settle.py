@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from factories import LEASE, NOON, a_job
+
 from noonday.domain.execution import Cause, ExecutionState, SkipReason, WaitReason
 from noonday.domain.job import JobState, Overlap, OverlapPolicy, RetryPolicy
 from noonday.domain.outcome import (
@@ -25,7 +25,8 @@ from noonday.ports import Claim
 from noonday.store import executions, history, jobs
 from noonday.store.database import Database
 from noonday.store.executions import Ending
-from store_steps import (
+from tests.factories import LEASE, NOON, a_job
+from tests.store.store_steps import (
     BAD,
     MINUTE,
     OK,
@@ -164,7 +165,11 @@ def test_a_lost_run_starts_again_at_once(db: Database) -> None:
     claimed = running(db)
     end(db, claimed, Lost(detail="the worker died"))
     (again,) = claim(db, NOON + SECOND)
-    assert (again.execution.id, again.execution.attempt, again.execution.losses) == (claimed.execution.id, 2, 1)
+    assert (again.execution.id, again.execution.attempt, again.execution.losses) == (
+        claimed.execution.id,
+        2,
+        1,
+    )
 
 
 def test_a_released_run_starts_again_at_once(db: Database) -> None:
@@ -199,7 +204,9 @@ def test_an_accepted_run_goes_on_and_lives_by_heartbeats(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome", [Cancelled(by="ada"), TimedOut(after=SECOND), Lost(detail="gone"), BAD], ids=lambda o: type(o).__name__
+    "outcome",
+    [Cancelled(by="ada"), TimedOut(after=SECOND), Lost(detail="gone"), BAD],
+    ids=lambda o: type(o).__name__,
 )
 def test_what_was_asked_to_stop_is_cancelled_and_not_retried(db: Database, outcome: Outcome) -> None:
     claimed = running(db)
@@ -216,7 +223,7 @@ def test_a_batch_settles_each_in_its_own_way(db: Database) -> None:
     for job in made:
         plan_run(db, job)
     claims = claim(db)
-    outcomes = [OK, BAD, Released(), Lost(detail="x"), Cancelled(), Parked(detail="y")]
+    outcomes: list[Outcome] = [OK, BAD, Released(), Lost(detail="x"), Cancelled(), Parked(detail="y")]
     told = [ending(c, o) for c, o in zip(claims, outcomes, strict=True)]
     told.append(replace(told[0], token="stale"))
     told[0], told[-1] = told[-1], told[0]

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from factories import NOON, an_id
 from noonday.store import audit, instances, meta, outbox
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.instances import Instance
-from store_steps import MINUTE, SECOND
+from tests.factories import NOON, an_id
+from tests.store.store_steps import MINUTE, SECOND
 
 
 def test_the_audit_trail_is_kept_newest_first(db: Database) -> None:

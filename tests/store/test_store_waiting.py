@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from factories import NOON, a_job
 from noonday.domain.execution import SkipReason, WaitReason
 from noonday.domain.job import Overlap, OverlapPolicy, RetryPolicy
 from noonday.domain.outcome import Parked
 from noonday.domain.target import PythonTarget
 from noonday.store import executions
 from noonday.store.database import Database
-from store_steps import BAD, MINUTE, SECOND, add, claim, end, look, plan_run, run, sql
+from tests.factories import NOON, a_job
+from tests.store.store_steps import BAD, MINUTE, SECOND, add, claim, end, look, plan_run, run, sql
 
 LATER = NOON + timedelta(hours=1)
 
@@ -51,10 +51,8 @@ def test_the_sweep_finds_a_missed_parent(db: Database) -> None:
     assert look(db, waiting).wait_reason is WaitReason.DEPENDENCY
     assert db.write_now(lambda conn: executions.rearm_waiting(conn, NOON)) == 0
     moment = NOON.isoformat(" ")
-    sql(
-        db,
-        f"UPDATE jobs SET last_success_for = '{moment}', last_success_at = '{moment}' WHERE id = '{parent.id}'",
-    )
+    success = f"last_success_for = '{moment}', last_success_at = '{moment}'"
+    sql(db, f"UPDATE jobs SET {success} WHERE id = '{parent.id}'")
     assert db.write_now(lambda conn: executions.rearm_waiting(conn, NOON + SECOND)) == 1
     (claimed,) = claim(db, NOON + SECOND)
     assert claimed.execution.id == waiting.id
@@ -69,10 +67,8 @@ def test_the_children_of_a_retried_parent_are_set_going_by_hand_too(db: Database
     claim(db, NOON + SECOND)
     assert look(db, skipped).skip_reason is SkipReason.DEPENDENCY
     moment = NOON.isoformat(" ")
-    sql(
-        db,
-        f"UPDATE jobs SET last_success_for = '{moment}', last_success_at = '{moment}' WHERE id = '{parent.id}'",
-    )
+    success = f"last_success_for = '{moment}', last_success_at = '{moment}'"
+    sql(db, f"UPDATE jobs SET {success} WHERE id = '{parent.id}'")
     assert db.write_now(lambda conn: executions.rearm_dependants(conn, parent.id, NOON + SECOND)) == 1
     (claimed,) = claim(db, NOON + SECOND)
     assert claimed.execution.id == skipped.id

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 import uvloop
-from tests.targets.hands import WebServer, a_config
 
 from noonday.targets import Targets, TargetsConfig
+from tests.targets.hands import WebServer, a_config
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

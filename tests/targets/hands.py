@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.factories import a_job, a_running_execution
 
 from noonday.domain.target import FetchTarget, HttpTarget, PythonTarget, ServiceTarget, Target
 from noonday.ports import Claim, Run
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
+from tests.factories import a_job, a_running_execution
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 
@@ -66,7 +66,9 @@ class WebServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers: dict[str, str] = {}
+        for name, value in request.headers.items():  # one that comes twice shows both
+            headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
         self.seen.append(Seen(request.method, request.raw_path, headers, body))
         self.arrived.set()
         if self.handler is not None:

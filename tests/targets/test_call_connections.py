@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.targets.hands import WebServer, a_config, a_run
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import FetchTarget, HttpTarget, ServiceTarget
 from noonday.targets import NetworkPolicy, Targets
 from noonday.targets.calls import Caller
 from noonday.targets.resolver import AddrInfo, VettingResolver, guarded_socket
+from tests.targets.hands import WebServer, a_config, a_run
 
 OPEN = NetworkPolicy()
 

@@ -9,12 +9,12 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
-from tests.targets.hands import WebServer, a_config, a_run, every_target, using
 
 from noonday.clock import SystemClock
 from noonday.domain.outcome import Completed, Failed, TimedOut
 from noonday.domain.target import FetchTarget, HttpTarget
 from noonday.targets import Targets, TargetsConfig
+from tests.targets.hands import WebServer, a_config, a_run, every_target, using
 
 SHORT = timedelta(seconds=0.3)
 

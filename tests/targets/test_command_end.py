@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.targets.hands import a_config, a_run, alive, ended_by_cancel
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import CommandTarget
 from noonday.targets import Targets
 from noonday.targets.processes import Processes
+from tests.targets.hands import a_config, a_run, alive, ended_by_cancel
 
 PYTHON = sys.executable
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.targets.hands import a_config, a_run
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import CommandTarget
 from noonday.targets import Targets
+from tests.targets.hands import a_config, a_run
 
 PYTHON = sys.executable
 
@@ -81,6 +81,17 @@ async def test_what_cannot_start_fails_at_once(target: CommandTarget, targets: T
     assert isinstance(
         await finished(targets, CommandTarget(argv=("true",))), Completed
     )  # and harms nobody else
+
+
+async def test_a_program_still_being_written_is_worth_a_retry(targets: Targets, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(Path("/bin/true").read_bytes())
+    program.chmod(0o755)
+    with program.open("ab"):
+        outcome = await finished(targets, CommandTarget(argv=(str(program),)))
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+    assert isinstance(await finished(targets, CommandTarget(argv=(str(program),))), Completed)
 
 
 async def test_the_environment_is_clean(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:

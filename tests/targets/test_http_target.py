@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.factories import a_running_execution
-from tests.targets.hands import WebServer, a_config, a_run, using
 
 from noonday.domain.outcome import Accepted, Completed, Failed
 from noonday.domain.target import FetchTarget, HttpTarget, ServiceTarget
 from noonday.targets import Targets, TargetsConfig
+from tests.factories import a_running_execution
+from tests.targets.hands import WebServer, a_config, a_run, using
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.targets.hands import Progress, a_config, a_run, alive, call, ended_by_cancel
-from tests.targets.sample_tasks import tasks
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import PythonTarget
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
 from noonday.targets.tasks import TaskCancelled, current, task
+from tests.targets.hands import Progress, a_config, a_run, alive, call, ended_by_cancel
+from tests.targets.sample_tasks import tasks
 
 
 async def _started(

@@ -11,11 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.targets.hands import Progress, a_config, a_run, call
-from tests.targets.sample_tasks import tasks
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.targets import Targets, TargetsConfig
+from tests.targets.hands import Progress, a_config, a_run, call
+from tests.targets.sample_tasks import tasks
 
 MODES = ["async", "thread", "process"]
 

@@ -6,12 +6,12 @@ import json
 from datetime import timedelta
 
 import pytest
-from tests.targets.hands import WebServer, a_config, a_run, using
 
 from noonday.domain.execution import Cause
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import FetchTarget, ServiceTarget
 from noonday.targets import Targets, TargetsConfig, service_env_name
+from tests.targets.hands import WebServer, a_config, a_run, using
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.factories import at
 from yarl import URL
 
 from noonday.domain.outcome import Accepted, Completed, Failed
 from noonday.targets.answers import Answer, accepted, full_result, job_result, judge, retry_after
+from tests.factories import at
 
 NOW = at("2027-01-01T12:00:00Z")
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noonday.targets.bounds import as_count, cut_stack, cut_text, kept_json, parse_json, plain_json
-from noonday.targets.output import HeadAndTail
+from noonday.targets.output import HeadAndTail, Output
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(8, 64))
@@ -31,6 +32,34 @@ def test_a_long_stream_takes_little_memory() -> None:
         kept.add(b"x" * 1000)
     assert len(kept._tail) <= 2 * 750 + 1000
     assert len(kept.text()) < 1100
+
+
+class Faucet(asyncio.ReadTransport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = True
+        self.opened = asyncio.Event()
+
+    def pause_reading(self) -> None:
+        self.open = False
+
+    def resume_reading(self) -> None:
+        self.open = True
+        self.opened.set()
+
+    def is_closing(self) -> bool:
+        return False
+
+
+async def test_a_flood_is_made_to_pause() -> None:
+    output, faucet = Output(), Faucet()
+    output.connection_made(faucet)
+    poured = 0
+    while faucet.open and poured < 2 * 1024 * 1024:
+        output.data_received(b"x" * 65536)
+        poured += 65536
+    assert poured == 1024 * 1024
+    await faucet.opened.wait()
 
 
 JSON = st.recursive(

@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.targets.hands import a_config, a_run
 
 import noonday.targets
 from noonday.domain.errors import Invalid
 from noonday.domain.outcome import Failed
 from noonday.domain.target import CommandTarget, FetchTarget, HttpTarget, PythonTarget, ServiceTarget, Target
 from noonday.targets import NetworkPolicy, Targets, check_target
+from tests.targets.hands import a_config, a_run
 
 URL = "https://example.com/"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.targets.url_corpus import INSIDE, MALFORMED, METADATA
 
 from noonday.domain.errors import Invalid
 from noonday.targets import NetworkPolicy, check_url
 from noonday.targets.network import Refused, vet
+from tests.targets.url_corpus import INSIDE, MALFORMED, METADATA
 
 OPEN = NetworkPolicy()
 STRICT = NetworkPolicy(mode="strict", allow=("api.example.com", "*.partner.example", "10.1.0.0/16"))

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
-from tests.targets.hands import SECRET, whsec
 
 from noonday.domain.execution import ExecutionId
 from noonday.targets.signing import callback_token, check_callback_token, sign
+from tests.targets.hands import SECRET, whsec
 
 ID = "01890000-0000-7000-8000-000000000001"
 OTHER = b"another secret of some thirty-two"

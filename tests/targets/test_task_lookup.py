@@ -6,12 +6,12 @@ import asyncio
 import os
 
 import pytest
-from tests.targets.hands import a_config, a_run, call
-from tests.targets.sample_tasks import tasks
 
 from noonday.domain.outcome import Completed, Failed, Parked
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
 from noonday.targets.tasks import current, make_task, registered, task
+from tests.targets.hands import a_config, a_run, call
+from tests.targets.sample_tasks import tasks
 
 HERE = "tests.targets.sample_tasks"
 

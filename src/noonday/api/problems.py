@@ -84,7 +84,8 @@ def refused(error: NoondayError, body: Any) -> JSONResponse:
     status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
     more: dict[str, Any] = {}
     if isinstance(error, Invalid):
-        more["errors"] = [_error(p.field, p.message, body) for p in error.problems[:_MOST_ERRORS]]
+        problems = error.problems[:_MOST_ERRORS]
+        more["errors"] = [_error(_as_sent(p.field, body), p.message, body) for p in problems]
     if isinstance(error, MoveRefused):
         more |= {"current": error.current, "wanted": error.wanted}
     headers = {"Retry-After": "5"} if isinstance(error, Unavailable) else {}
@@ -131,6 +132,12 @@ def _with_value(line: Mapping[str, Any], name: str) -> str:
     if line["type"] in _WITHOUT_VALUE or not isinstance(value, str | int | float | None):
         return words
     return f"{_shown(name, value)!r} {words}"
+
+
+def _as_sent(field: str, body: Any) -> str:
+    """A target may be given by its `url` alone."""
+    short = isinstance(body, dict) and body.get("target") is None and body.get("url") is not None
+    return field.removeprefix("target.") if short and field == "target.url" else field
 
 
 def _without_tags(path: Sequence[Any], body: Any) -> list[Any]:

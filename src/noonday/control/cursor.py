@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from noonday.control import rows
 from noonday.domain.errors import Invalid, Problem
@@ -15,6 +15,7 @@ from noonday.domain.occurrences import next_after
 from noonday.domain.planning import arm, lapse
 from noonday.domain.schedule import Event, Immediate, Manual, Once
 from noonday.store import executions
+from noonday.store.tables import jobs
 
 
 def start(job: Job, now: datetime) -> tuple[Job, list[Execution]]:
@@ -54,6 +55,14 @@ def retime(conn: Connection, old: Job, new: Job, now: datetime) -> Job:
     if _resting(new):
         return replace(new, next_run_at=_first(new, now))
     return go_on(conn, new, now, SkipReason.EDITED)
+
+
+def changed_by_plain_sql(conn: Connection, job: Job) -> bool:
+    """Does the cursor belong to what the job was before somebody changed its row?
+
+    The watcher sees to that too, but saving a job tells it that there is nothing left to do.
+    """
+    return bool(conn.execute(select(jobs.c.dirty).where(jobs.c.id == job.id)).scalar())
 
 
 def unplan(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job:

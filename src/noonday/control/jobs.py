@@ -13,10 +13,10 @@ from noonday.clock import Clock
 from noonday.control import cursor, dependencies, rows
 from noonday.control.errors import Outdated
 from noonday.control.snapshots import difference, snapshot
-from noonday.domain.errors import MoveRefused
+from noonday.domain.errors import Invalid, MoveRefused
 from noonday.domain.execution import Execution, ExecutionState, SkipReason
 from noonday.domain.job import Job, JobState, Overlap
-from noonday.domain.lifecycle import move
+from noonday.domain.lifecycle import move, resting_state
 from noonday.domain.occurrences import check
 from noonday.store import audit, executions, jobs
 from noonday.store.audit import AuditEntry
@@ -24,7 +24,6 @@ from noonday.store.database import Database
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.jobs import Advance, JobFilter
 from noonday.store.pages import Page
-from noonday.store.releasing import resting
 
 __all__ = ["Jobs"]
 
@@ -66,7 +65,7 @@ class Jobs:
 
         def work(conn: Connection, now: datetime) -> Job:
             started, skipped = cursor.start(dependencies.resolved(conn, job), now)
-            started = replace(started, state=resting(started, NOTHING_OPEN))
+            started = replace(started, state=_at_rest(started))
             jobs.add(conn, started)
             executions.plan(conn, skipped)
             _record(conn, now, by, "create", started, None, snapshot(started))
@@ -80,7 +79,7 @@ class Jobs:
         """Save what `edit` makes of the job; with a `revision` only if the job still has it."""
 
         def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, revision)
+            old = _locked(conn, id_or_name, now, revision)
             new = edit(old)
             if new == old:
                 return old
@@ -99,8 +98,9 @@ class Jobs:
 
     async def pause(self, id_or_name: str, by: str | None = None) -> Job:
         def work(conn: Connection, now: datetime) -> Job:
-            old = jobs.lock(conn, id_or_name)
+            old = _locked(conn, id_or_name, now)
             state = move(old.state, JobState.PAUSED, _HINTS.get(old.state, ""))
+            check(old.timing)
             held = old if not old.enabled else cursor.hold(conn, old, now, SkipReason.PAUSED)
             return self._saved(conn, old, replace(held, state=state, paused=True), now, by, "pause")
 
@@ -110,9 +110,10 @@ class Jobs:
         """Go on with the next future time; `catch_up` treats what was missed as the misfire rules say."""
 
         def work(conn: Connection, now: datetime) -> Job:
-            old = jobs.lock(conn, id_or_name)
+            old = _locked(conn, id_or_name, now)
             if not old.paused:
                 raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
+            check(old.timing)
             new = replace(old, paused=False)
             if new.enabled:
                 new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
@@ -125,7 +126,7 @@ class Jobs:
         """For good: nothing of it starts again, and what runs is asked to stop."""
 
         def work(conn: Connection, now: datetime) -> Job:
-            old = jobs.lock(conn, id_or_name)
+            old = _locked(conn, id_or_name, now)
             state = move(old.state, JobState.CANCELLED)
             new = cursor.unplan(conn, old, now, SkipReason.CANCELLED)
             executions.cancel_of_job(conn, old.id, by or NOBODY, now)
@@ -137,7 +138,7 @@ class Jobs:
         """With its history; what runs is asked to stop."""
 
         def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, revision)
+            old = _locked(conn, id_or_name, now, revision)
             dependencies.refuse_if_needed(conn, old)
             executions.cancel_of_job(conn, old.id, by or NOBODY, now)
             jobs.remove(conn, old.id)
@@ -200,11 +201,18 @@ class Jobs:
         return run
 
 
-def _locked(conn: Connection, id_or_name: str, revision: int | None) -> Job:
+def _locked(conn: Connection, id_or_name: str, now: datetime, revision: int | None = None) -> Job:
     job = jobs.lock(conn, id_or_name)
     if revision is not None and revision != job.revision:
         raise Outdated(f"{job.name!r} was changed: it is at revision {job.revision}, not {revision}")
-    return job
+    if job.state is JobState.CANCELLED or not cursor.changed_by_plain_sql(conn, job):
+        return job
+    try:
+        check(job.timing)
+    except Invalid:
+        return replace(job, next_run_at=None)
+    anew = cursor.retime(conn, job, job, now)
+    return replace(anew, state=_resting(conn, anew))
 
 
 def _scheduled_anew(conn: Connection, old: Job, new: Job, now: datetime) -> Job:
@@ -225,7 +233,17 @@ def _scheduled_anew(conn: Connection, old: Job, new: Job, now: datetime) -> Job:
 
 
 def _resting(conn: Connection, job: Job) -> JobState:
-    return resting(job, _open_work(conn, job))
+    return _at_rest(job, _open_work(conn, job))
+
+
+def _at_rest(job: Job, work: OpenWork = NOTHING_OPEN) -> JobState:
+    return resting_state(
+        job=job,
+        open_running=work.running,
+        open_waiting_manual=work.forced,
+        open_waiting=work.waiting,
+        last_status=job.last_status,
+    )
 
 
 def _open_work(conn: Connection, job: Job) -> OpenWork:

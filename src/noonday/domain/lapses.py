@@ -31,6 +31,9 @@ def lapses_of(judged: Sequence[Occurrence]) -> tuple[Lapse, ...]:
     return tuple(made)
 
 
+UNCOUNTED = "not all of them are counted"
+
+
 def stretch(
     job: Job, first: datetime, last: datetime, reason: SkipReason, detail: str | None, cap: int = 1000
 ) -> Lapse:
@@ -43,18 +46,24 @@ def stretch(
         count=max(count, 1),
         exact=exact,
         reason=reason,
-        detail=detail,
+        detail=detail if exact else _told(detail),
     )
 
 
 def joined(lapses: tuple[Lapse, ...], more: Lapse) -> tuple[Lapse, ...]:
-    """`more` follows directly on the last of them; one reason makes one row."""
+    """`more` follows directly on the last of them, which is exact; one reason makes one row."""
     if not lapses or lapses[-1].reason is not more.reason:
         return (*lapses, more)
-    last = replace(
-        lapses[-1],
+    last = lapses[-1]
+    both = replace(
+        last,
         through_at=more.through_at,
-        count=lapses[-1].count + more.count,
-        exact=lapses[-1].exact and more.exact,
+        count=last.count + more.count,
+        exact=more.exact,
+        detail=last.detail if more.exact else _told(last.detail),
     )
-    return (*lapses[:-1], last)
+    return (*lapses[:-1], both)
+
+
+def _told(detail: str | None) -> str:
+    return f"{detail}; {UNCOUNTED}" if detail else UNCOUNTED

@@ -75,10 +75,8 @@ def lapse(
     job: Job, first: datetime, last: datetime, reason: SkipReason, detail: str | None = None
 ) -> Lapse | None:
     """The instants of the job in [first, last] as one lapse; None if there are none."""
-    if is_fixed_delay(job.timing):
-        due, last = job.next_run_at, min(last, job.next_run_at or last)
-    else:
-        due = next_after(job.timing, job.id, first - TICK)
+    chained = is_fixed_delay(job.timing)
+    due = job.next_run_at if chained else next_after(job.timing, job.id, first - TICK)
     if due is None or not first <= due <= last:
         return None
     return stretch(job, due, last, reason, detail)

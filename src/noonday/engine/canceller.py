@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 Cancel = Callable[[Execution], Awaitable[bool]]
 
 _AGAIN = timedelta(seconds=5)
+_SAFETY = timedelta(seconds=30)  # a run may be given away after its cancel was asked for
 _PATIENCE = 5.0  # seconds for one call
 _TRIES = 3
 
@@ -47,7 +48,7 @@ class Canceller(Actor):
         for one in found:
             if self._tries[one.id] < _TRIES:
                 self._tries[one.id] = _TRIES if await self._tell(one) else self._tries[one.id] + 1
-        return _AGAIN if any(tries < _TRIES for tries in self._tries.values()) else None
+        return _AGAIN if any(tries < _TRIES for tries in self._tries.values()) else _SAFETY
 
     async def _tell(self, execution: Execution) -> bool:
         try:

@@ -26,6 +26,7 @@ from noonday.engine.settler import Settler
 from noonday.engine.sweeper import Sweeper, SweeperConfig
 from noonday.engine.watcher import Watcher, WatcherConfig
 from noonday.engine.worker import Hands, Worker, WorkerConfig
+from noonday.engine.zones import Zones
 from noonday.ports import TargetRunner
 from noonday.store.database import Database
 from noonday.store.instances import Instance
@@ -132,6 +133,7 @@ class Engine:
         self.canceller = Canceller(
             db=db, clock=clock, instance_id=config.instance_id, cancel=around.cancel_remote
         )
+        self.zones = Zones(db=db, clock=clock)
         self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe)
 
     @property
@@ -139,7 +141,7 @@ class Engine:
         """Those of this instance's roles, in the order of the road."""
         found: list[Actor] = [self.heartbeat]
         if Role.SCHEDULER in self.config.roles:
-            found += [self.watcher, self.planner, self.recoverer, self.sweeper, self.pruner]
+            found += [self.zones, self.watcher, self.planner, self.recoverer, self.sweeper, self.pruner]
         if Role.WORKER in self.config.roles:
             found += [self.settler, self.leases, self.reporter, self.canceller, self.worker]
         return found

@@ -28,11 +28,15 @@ class Heartbeat(Actor):
         self._db = db
         self._describe = describe
         self._every = every
+        self._gone = False
 
     async def run_once(self) -> Wish:
+        if self._gone:
+            return None
         await self._db.write(partial(instances.beat, instance=self._describe()))
         return self._every
 
     async def stop(self) -> None:
         """The last beat: this instance is gone, and nobody needs to wonder."""
+        self._gone = True
         await self._db.write(partial(instances.remove, instance_id=self._describe().id))

@@ -40,6 +40,7 @@ class Held:
     stopped: Stop | None = None
     stopped_at: float = NEVER
     ended: bool = False  # its outcome is known; from here on only the token decides
+    accepted: bool = False  # it goes on elsewhere
     run: Run | None = None
     scope: asyncio.Timeout | None = field(default=None, repr=False)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -54,6 +55,11 @@ class Held:
         token = self.claim.execution.lease_token
         assert token is not None, "a claimed execution has a token"
         return token
+
+    @property
+    def renewable(self) -> bool:
+        """Not what is lost, nor what now lives by the heartbeats of its target."""
+        return self.stopped is not Stop.LOST and not self.accepted
 
     def stop(self, why: Stop, now: float) -> None:
         """The first reason counts, except that a lost lease overrules all: nothing may be reported then."""

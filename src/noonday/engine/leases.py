@@ -101,12 +101,12 @@ class Leases(Actor):
         return min(self._config.lease / 3, self._config.stop_grace) if stopping else self._config.lease / 3
 
     async def _renew(self) -> None:
-        renewing = dict(self._held)
+        renewing = {one.id: one for one in self._held.values() if one.renewable}
         before = self.clock.monotonic()
         expires_at = self.clock.now() + self._config.lease
         tokens = {execution_id: one.token for execution_id, one in renewing.items()}
         # A database that hangs is a database that failed: the loop must come back to look at the clock.
-        async with asyncio.timeout(self._config.lease.total_seconds()):
+        async with asyncio.timeout(self._config.lease.total_seconds() / 3):
             answers = await self._db.write(partial(executions.renew, held=tokens, expires_at=expires_at))
         for execution_id, one in renewing.items():
             cancel = answers.get(execution_id)

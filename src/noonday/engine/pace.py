@@ -18,6 +18,10 @@ class Pace:
         weight = 0.5 if seconds > self._average else 0.05
         self._average += (seconds - self._average) * weight
 
+    def disappoint(self) -> None:
+        """No slot became free as expected: begin to learn anew."""
+        self._average = _START
+
     @property
     def ahead(self) -> int:
         """Claims that may wait for a slot: none while runs take longer than the round trip of a claim."""

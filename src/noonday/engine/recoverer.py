@@ -21,6 +21,8 @@ from noonday.store.executions import Ending
 
 log = structlog.get_logger(__name__)
 
+_BREATH = timedelta(milliseconds=100)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecovererConfig:
@@ -60,7 +62,8 @@ class Recoverer(Actor):
             now = self.clock.now()
             dead, next_end = await self._db.write(partial(self._recover, now))
             full = dead == self._config.batch
-        return min(next_end or now + self._config.lease, now + self._config.lease)
+        wish = min(next_end or now + self._config.lease, now + self._config.lease)
+        return max(wish, now + _BREATH)  # what is over and still held here is being stopped
 
     def _recover(self, now: datetime, conn: Connection) -> tuple[int, datetime | None]:
         # What this process still holds is not lost: it is being stopped, or its ending waits for its turn.

@@ -6,15 +6,18 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+import structlog
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.domain.errors import NoondayError
 from noonday.domain.execution import ExecutionId
 from noonday.engine.held import Held, Stop
-from noonday.engine.loop import Actor, Wish
+from noonday.engine.loop import Actor, Wish, first_line
 from noonday.store import executions
 from noonday.store.database import Database
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,16 @@ class Reporter(Actor):
 
         return progress
 
-    def forget(self, execution_id: ExecutionId) -> None:
-        self._newest.pop(execution_id, None)
+    def forget(self, held: Held) -> None:
+        self._newest.pop(held.id, None)
+
+    async def last_words(self, held: Held) -> None:
+        """What was reported just before the end is kept too, if it can be: progress is a courtesy."""
+        if held.id in self._newest:
+            try:
+                await self.run_once()
+            except Exception as exc:
+                log.warning("a progress report was lost", action="report", error=first_line(exc))
 
     async def run_once(self) -> Wish:
         if self._newest:

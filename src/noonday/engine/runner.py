@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import structlog
 
-from noonday.domain.outcome import Failed, Outcome
+from noonday.domain.outcome import Accepted, Completed, Failed, Outcome
 from noonday.engine.held import Held, Stop, ids, outcome_of
 from noonday.engine.leases import Leases
+from noonday.engine.loop import first_line
 from noonday.engine.reporter import Reporter
 from noonday.ports import Run, TargetRunner
 
@@ -30,12 +31,14 @@ class Runner:
         """The outcome to settle, or None when there is nothing to report because the lease is gone."""
         try:
             outcome = await self._attempt(held)
+            await self._reporter.last_words(held)
         finally:
             held.scope = None
-            self._reporter.forget(held.id)
+            self._reporter.forget(held)
         if held.ended:  # abandoned: it was settled without us
             return None
         held.ended = True
+        held.accepted = isinstance(outcome, Accepted)
         return None if held.stopped is Stop.LOST else outcome
 
     async def _attempt(self, held: Held) -> Outcome | None:
@@ -47,15 +50,22 @@ class Runner:
             grace=self._grace,
             progress=self._reporter.reporting(held),
         )
+        scope = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as scope:
+            async with scope:
                 self._leases.start(held, scope)
-                return await self._target.run(run)
-        except TimeoutError:
-            if held.stopped is None:  # the timer itself, not a person or an actor
-                self._leases.ran_out(held)
-            return outcome_of(held)
+                outcome = await self._target.run(run)
         except Exception as exc:
+            if scope.expired():
+                return self._stopped(held)
             # Targets never raise; if one does, its own attempt fails and nothing else.
             log.exception("a target raised", action="target.raised", **ids(held.claim))
-            return Failed(error=f"{type(exc).__name__}: {exc}", stack=traceback.format_exc())
+            return Failed(error=first_line(exc), stack=traceback.format_exc())
+        if scope.expired() and not isinstance(outcome, Completed | Accepted):
+            return self._stopped(held)  # it failed because it was stopped
+        return outcome
+
+    def _stopped(self, held: Held) -> Outcome | None:
+        if held.stopped is None:  # by its timer, not by a person or an actor
+            self._leases.ran_out(held)
+        return outcome_of(held)

@@ -85,7 +85,7 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
         job = replace(job, next_run_at=next_after(job.timing, job.id, now))
     executions.plan(conn, [lapsed(job, one, now) for one in lapses if one is not None])
     work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
-    return replace(job, state=resting(job, work), updated_at=now)
+    return replace(job, state=resting(job, work, job.last_status), updated_at=now)
 
 
 def _reason(job: Job) -> SkipReason:

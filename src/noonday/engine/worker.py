@@ -165,18 +165,24 @@ class Worker(Actor):
         while self._ready and (self.draining or now - self._ready[0].waiting_since > _LONGEST_WAIT):
             held = self._ready.popleft()
             held.stop(Stop.NO_SLOT, now)
+            self._pace.disappoint()
             self._start(held)
 
     async def _work(self, held: Held) -> None:
         """One claim from start to durable end; a failure here is this claim's alone."""
+        structlog.contextvars.bind_contextvars(**ids(held.claim))  # for all that the attempt logs
         try:
             began = self.clock.monotonic()
             outcome = await self._hands.runner.run(held)
-            self._pace.ran(self.clock.monotonic() - began)
+            if held.run is not None:
+                self._pace.ran(self.clock.monotonic() - began)
             self._leave(held)
             if outcome is not None:
                 ending = Ending(execution_id=held.id, token=held.token, outcome=outcome)
                 await self._hands.settler.settle(ending, held.claim.execution.attempt)
+        except asyncio.CancelledError:
+            self._ready.clear()  # the worker itself is ended: what waits here is left to its lease
+            raise
         except Exception:
             log.exception("an attempt went wrong in the worker", action="worker.failed", **ids(held.claim))
         finally:

@@ -19,16 +19,18 @@ _BACKLOG = 2048
 
 def bind(host: str, port: int) -> socket.socket:
     """Port 0 takes a free one. Bound early, so that a taken port is told before anything starts."""
-    plain = host.strip("[]")
+    sock: socket.socket | None = None
     try:
+        plain = host.strip("[]")
         found = socket.getaddrinfo(plain, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, proto, _, address = found[0]
         sock = socket.socket(family, kind, proto)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
     except OSError as exc:
-        name = "PORT" if exc.errno in (errno.EADDRINUSE, errno.EACCES) else "HOST"
-        value = port if name == "PORT" else host
+        if sock is not None:
+            sock.close()
+        name, value = ("PORT", port) if exc.errno in (errno.EADDRINUSE, errno.EACCES) else ("HOST", host)
         raise Invalid(Problem(name, f"cannot listen on {value!r}: {exc.strerror or exc}")) from exc
     sock.setblocking(False)
     return sock

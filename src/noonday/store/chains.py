@@ -1,4 +1,4 @@
-"""After a success: the jobs that follow on it, and children that were skipped for want of it."""
+"""What the end of one job means for others: dependants are judged again, followers fire."""
 
 from __future__ import annotations
 
@@ -14,19 +14,26 @@ from noonday.domain.job import Job
 from noonday.ids import new_id
 from noonday.store import dialects
 from noonday.store.planning import plan
-from noonday.store.releasing import revive_dependants
+from noonday.store.releasing import release, revive
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies
 
 
-def follow(conn: Connection, won: Sequence[Execution], locked: Mapping[str, Job], now: datetime) -> None:
-    edges = _edges_below(conn, {execution.job_id for execution in won})
+def follow(conn: Connection, final: Sequence[Execution], locked: Mapping[str, Job], now: datetime) -> None:
+    """Whoever waits for one of these is judged again; after a success the followers fire."""
+    edges = _edges_below(conn, {execution.job_id for execution in final})
+    if not edges:
+        return
+    waiting = {child for below in edges.values() for child, kind in below if kind == DEPENDS_ON}
     fires: list[Execution] = []
-    for execution in won if edges else ():
-        for child, kind in edges[execution.job_id]:
-            if kind == ON_SUCCESS_OF and child in locked:
-                fires.append(_fire(locked[child], execution, now))
-        if any(kind == DEPENDS_ON for _, kind in edges[execution.job_id]):
-            revive_dependants(conn, execution.job_id, execution.scheduled_for, now)
+    for execution in final:
+        if execution.state is not ExecutionState.COMPLETED:
+            continue
+        below = edges.get(execution.job_id, ())
+        children = [child for child, kind in below if kind == DEPENDS_ON]
+        revive(conn, children, execution.scheduled_for, now)
+        followers = [locked[child] for child, kind in below if kind == ON_SUCCESS_OF and child in locked]
+        fires += [_fire(job, execution, now) for job in followers]
+    release(conn, waiting, now)
     plan(conn, fires)
 
 

@@ -33,6 +33,7 @@ KEPT: Final = tuple(
         "current_retry_count",
     )
 )
+KEPT_NAMES: Final = tuple(column.name for column in KEPT)
 Definition = dict[str, Any] | RowError
 _Key = tuple[str, int, object]
 
@@ -73,7 +74,7 @@ def jobs_of(conn: Connection, rows: Iterable[Row]) -> dict[str, Job | RowError]:
     missing = wanted.keys() - found.keys()
     if missing:
         query = select(jobs).where(dialects.of(conn).among(jobs.c.id, list(missing)))
-        for full in conn.execute(query).mappings():
+        for full in conn.execute(query).mappings().all():
             found[full["id"]] = definition = _read(full)
             shelf.put(_key(full), definition)
     return {job_id: _job(definition, wanted[job_id]) for job_id, definition in found.items()}

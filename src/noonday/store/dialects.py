@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     Dialect,
@@ -19,6 +17,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    TypeDecorator,
     any_,
     case,
     exists,
@@ -32,12 +31,11 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from noonday.store.columns import Instant, Json, instant_text
+from noonday.store import bulk
+from noonday.store.bulk import Values
 from noonday.store.jsontext import dumps
 
-Values = Mapping[str, Any]
 CHANNEL = "noonday"
 
 
@@ -97,26 +95,6 @@ class Answers(Protocol):
         ...
 
 
-def _plain(value: Any) -> Any:
-    return value
-
-
-def _json_or_none(value: Any) -> str | None:
-    return None if value is None else dumps(value)
-
-
-def _text_or_none(value: datetime | None) -> str | None:
-    return None if value is None else instant_text(value)
-
-
-def _converter(column: Column[Any], instants: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    if isinstance(column.type, Json):
-        return _json_or_none
-    if isinstance(column.type, Instant):
-        return instants
-    return _plain
-
-
 class Sqlite:
     name = "sqlite"
 
@@ -152,16 +130,16 @@ class Sqlite:
         if not rows:
             return 0
         columns = tuple(rows[0])
-        sql, converters = _sqlite_insert(table, columns, tuple(unique))
-        values = _columns_of(rows, columns, converters)
+        sql, converters = bulk.sqlite_insert(table, columns, tuple(unique))
+        values = bulk.columns_of(rows, columns, converters)
         return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
         if not rows:
             return
         columns = (*(name for name in rows[0] if name != key), key)
-        sql, converters = _sqlite_update(table, columns)
-        values = _columns_of(rows, columns, converters)
+        sql, converters = bulk.sqlite_update(table, columns)
+        values = bulk.columns_of(rows, columns, converters)
         conn.exec_driver_sql(sql, list(zip(*values, strict=True)))
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
@@ -170,7 +148,7 @@ class Sqlite:
         made = [tuple(row[name] for name in columns) for row in rows]
         conn.exec_driver_sql(f"UPDATE {table.name} SET {changes} WHERE id = ?", made)  # noqa: S608 - own names
         query = select(table.c.id, table.c[tell]).where(self.among(table.c.id, [row["id"] for row in rows]))
-        return {row[0]: row[1] for row in conn.execute(query)}
+        return {row[0]: row[1] for row in conn.execute(query).all()}
 
     def notify(self, conn: Connection, payload: str) -> None:
         pass  # other processes see PRAGMA data_version change
@@ -181,9 +159,13 @@ class Sqlite:
         if not name or name == ":memory:":
             yield
             return
-        with Path(f"{name}.migrating").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # freed by the kernel if this process dies
+        # On the folder, so that nothing is left behind; freed by the kernel if this process dies.
+        folder = os.open(Path(name).absolute().parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(folder)
 
 
 class Postgres:
@@ -200,7 +182,7 @@ class Postgres:
         return query.with_for_update(of=tables, read=True, skip_locked=True)
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
-        return column == any_(literal(list(values), postgresql.ARRAY(column.type)))
+        return column == any_(literal(list(values), _Listed(column.type)))
 
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
         return type_coerce(column, postgresql.JSONB).contains([item])
@@ -217,32 +199,32 @@ class Postgres:
         if not rows:
             return 0
         columns = tuple(rows[0])
-        sql, converters = _postgres_insert(table, columns, tuple(unique))
-        return conn.exec_driver_sql(sql, tuple(_columns_of(rows, columns, converters))).rowcount
+        sql, converters = bulk.postgres_insert(table, columns, tuple(unique))
+        values = bulk.columns_of(rows, columns, converters)
+        return conn.exec_driver_sql(sql, tuple(bulk.array_text(column) for column in values)).rowcount
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
         if not rows:
             return
         columns = (*(name for name in rows[0] if name != key), key)
-        converters = [_converter(table.c[name], _plain) for name in columns]
-        values = _columns_of(rows, columns, converters)
+        values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
         # A value that all rows share is sent once, not once for each row.
         same = tuple(v.count(v[0]) == len(v) for v in values[:-1])
-        sql = _postgres_update(table, columns, same)
+        sql = bulk.postgres_update(table, columns, same)
         shared = [v[0] for v, once in zip(values, same, strict=False) if once]
-        single = [v for v, once in zip(values, (*same, False), strict=True) if not once]
+        single = [bulk.array_text(v) for v, once in zip(values, (*same, False), strict=True) if not once]
         conn.exec_driver_sql(sql, (*shared, *single))
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
-        arrays = ", ".join(_array_of(table.c[name]) for name in columns)
+        arrays = ", ".join(bulk.array_of(table.c[name]) for name in columns)
         changes = ", ".join(f"{name} = t.{name} + u.{name}" for name in columns[:-1])
         sql = (
             f"UPDATE {table.name} AS t SET {changes} "  # noqa: S608 - own names
             f"FROM unnest({arrays}) AS u({', '.join(columns)}) WHERE t.id = u.id RETURNING t.id, t.{tell}"
         )
-        made = tuple([row[name] for row in rows] for name in columns)
-        return {row[0]: row[1] for row in conn.exec_driver_sql(sql, made)}
+        made = tuple(bulk.array_text([row[name] for row in rows]) for name in columns)
+        return {row[0]: row[1] for row in conn.exec_driver_sql(sql, made).all()}
 
     def notify(self, conn: Connection, payload: str) -> None:
         conn.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
@@ -260,72 +242,14 @@ class Postgres:
             conn.commit()
 
 
-def _columns_of(
-    rows: Sequence[Values], columns: Sequence[str], converters: Sequence[Callable[[Any], Any]]
-) -> list[list[Any]]:
-    made = []
-    for name, convert in zip(columns, converters, strict=True):
-        values = [row[name] for row in rows]
-        if convert is not _plain:
-            values = _convert(values, convert)
-        made.append(values)
-    return made
+class _Listed(TypeDecorator[list[Any]]):
+    """A list as one parameter of the array's own type: a cast in the statement would be done for each row."""
 
+    impl = postgresql.ARRAY
+    cache_ok = True
 
-def _convert(values: list[Any], convert: Callable[[Any], Any]) -> list[Any]:
-    first = values[0]
-    if values.count(first) == len(values):  # as most columns of a batch
-        return [convert(first)] * len(values)
-    return [convert(value) for value in values]
-
-
-Prepared = tuple[str, tuple[Callable[[Any], Any], ...]]
-
-
-@lru_cache(maxsize=256)
-def _sqlite_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...]) -> Prepared:
-    conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
-    marks = ", ".join("?" * len(columns))
-    sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks}){conflict}"  # noqa: S608 - own names
-    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
-
-
-@lru_cache(maxsize=256)
-def _sqlite_update(table: Table, columns: tuple[str, ...]) -> Prepared:
-    changes = ", ".join(f"{name} = ?" for name in columns[:-1])
-    sql = f"UPDATE {table.name} SET {changes} WHERE {columns[-1]} = ?"  # noqa: S608 - own names
-    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
-
-
-_POSTGRES: Dialect = cast(Any, PGDialect)()
-
-
-def _array_of(column: Column[Any]) -> str:
-    return f"%s::{column.type.compile(_POSTGRES)}[]"
-
-
-@lru_cache(maxsize=256)
-def _postgres_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...]) -> Prepared:
-    conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
-    arrays = ", ".join(_array_of(table.c[name]) for name in columns)
-    names = ", ".join(columns)
-    sql = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays}) AS u({names}){conflict}"  # noqa: S608 - own names
-    return sql, tuple(_converter(table.c[name], _plain) for name in columns)
-
-
-@lru_cache(maxsize=1024)
-def _postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ...]) -> str:
-    kinds = {name: table.c[name].type.compile(_POSTGRES) for name in columns}
-    shared = [name for name, once in zip(columns, same, strict=False) if once]
-    single = [name for name in columns if name not in shared]
-    changes = [f"{name} = %s::{kinds[name]}" for name in shared]
-    changes += [f"{name} = u.{name}" for name in single[:-1]]
-    arrays = ", ".join(f"%s::{kinds[name]}[]" for name in single)
-    key = columns[-1]
-    return (
-        f"UPDATE {table.name} AS t SET {', '.join(changes)} "  # noqa: S608 - own names
-        f"FROM unnest({arrays}) AS u({', '.join(single)}) WHERE t.{key} = u.{key}"
-    )
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        return bulk.array_text
 
 
 SQLITE, POSTGRES = Sqlite(), Postgres()

@@ -24,6 +24,16 @@ class StoreOptions:
     readers: int = 3  # SQLite: threads that read beside the one that writes
     connections: int = 4  # PostgreSQL: threads, each with a connection
     idle_in_transaction_ms: int = 60_000
+    lock_timeout_ms: int = 10_000  # PostgreSQL: a row that somebody holds for longer makes us try again later
+
+
+# So that a peer that vanished is noticed within a minute, and not after the hours of the system's default.
+KEEP_ALIVE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "20",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
 
 
 def normalise_url(url: str) -> URL:
@@ -53,7 +63,8 @@ def make_engine(
     pool: dict[str, Any] = {"poolclass": NullPool}
     if pooled:
         pool = {"pool_size": connections, "max_overflow": 0}
-    engine = create_engine(url, json_serializer=dumps, connect_args={"application_name": "noonday"}, **pool)
+    connect = {"application_name": "noonday", **KEEP_ALIVE, **url.query}
+    engine = create_engine(url.set(query={}), json_serializer=dumps, connect_args=connect, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
@@ -61,6 +72,8 @@ def make_engine(
         dbapi.autocommit = True
         dbapi.execute("SET timezone = 'UTC'")
         dbapi.execute(f"SET idle_in_transaction_session_timeout = {options.idle_in_transaction_ms}")
+        if pooled:  # a migration waits for its turn as long as it takes
+            dbapi.execute(f"SET lock_timeout = {options.lock_timeout_ms}")
         dbapi.autocommit = False
 
     return engine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -17,28 +17,30 @@ from noonday.domain.execution import (
     SkipReason,
     WaitReason,
 )
-from noonday.domain.job import JobId, Lane
+from noonday.domain.job import Lane
 from noonday.domain.outcome import NOTHING, Result, Usage
 from noonday.store.jsontext import clean_text
 from noonday.store.tables import executions
 
 FIELDS = tuple(field.name for field in fields(Execution))
 COLUMNS = tuple(executions.c[name] for name in FIELDS)
-_TEXTS = frozenset({"detail", "error", "stack", "progress_message", "triggered_by", "cancel_requested_by"})
-_ENUMS = frozenset({"cause", "state", "lane", "skip_reason", "wait_reason"})
+NO_USAGE = NOTHING.usage
 _USAGE = tuple(field.name for field in fields(Usage))
 _RESULT = tuple(field.name for field in fields(Result) if field.name != "usage")
 
 
 def result_value(result: Result) -> dict[str, Any] | None:
     """The fields that say something; None for nothing at all."""
-    if result is NOTHING or result == NOTHING:
+    if result is NOTHING:
         return None
-    made = {name: value for name in _RESULT if (value := getattr(result, name)) not in (None, {})}
-    usage = {name: value for name in _USAGE if (value := getattr(result.usage, name)) is not None}
-    if "metadata" in made:
-        made["metadata"] = dict(made["metadata"])
-    return made | ({"usage": usage} if usage else {})
+    made = {name: value for name in _RESULT if (value := getattr(result, name)) is not None}
+    made["metadata"] = dict(result.metadata)
+    if not made["metadata"]:
+        del made["metadata"]
+    if result.usage is not NO_USAGE:
+        usage = {name: value for name in _USAGE if (value := getattr(result.usage, name)) is not None}
+        made |= {"usage": usage} if usage else {}
+    return made or None
 
 
 def read_result(value: Any) -> Result:
@@ -49,44 +51,90 @@ def read_result(value: Any) -> Result:
     return Result(**known, usage=Usage(**{name: usage.get(name) for name in _USAGE}))
 
 
-def execution_values(execution: Execution, names: Iterable[str] = FIELDS) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for name in names:
-        value = getattr(execution, name)
-        if value is not None:
-            if name in _ENUMS:
-                value = value.value
-            elif name in _TEXTS:
-                value = clean_text(value)
-            elif name == "result":
-                value = result_value(value)
-            elif name == "config":
-                value = dict(value)
-        made[name] = value
+def planned_values(execution: Execution) -> dict[str, Any]:
+    """What planning writes of an execution."""
+    skip, wait, config = execution.skip_reason, execution.wait_reason, execution.config
+    return {
+        "id": execution.id,
+        "job_id": execution.job_id,
+        "cause": execution.cause.value,
+        "scheduled_for": execution.scheduled_for,
+        "available_at": execution.available_at,
+        "state": execution.state.value,
+        "lane": execution.lane.value,
+        "number": execution.number,
+        "covers_from": execution.covers_from,
+        "through_at": execution.through_at,
+        "skipped_count": execution.skipped_count,
+        "skip_reason": None if skip is None else skip.value,
+        "wait_reason": None if wait is None else wait.value,
+        "detail": _clean(execution.detail),
+        "triggered_by": _clean(execution.triggered_by),
+        "config": None if config is None else dict(config),
+        "completed_at": execution.completed_at,
+        "error": _clean(execution.error),
+        "stack": _clean(execution.stack),
+        "trace_id": execution.trace_id,
+        "created_at": execution.created_at,
+    }
+
+
+def settled_values(execution: Execution) -> dict[str, Any]:
+    """What settling may change of an execution."""
+    wait = execution.wait_reason
+    return {
+        "id": execution.id,
+        "state": execution.state.value,
+        "available_at": execution.available_at,
+        "wait_reason": None if wait is None else wait.value,
+        "detail": _clean(execution.detail),
+        "failures": execution.failures,
+        "losses": execution.losses,
+        "lease_token": execution.lease_token,
+        "lease_expires_at": execution.lease_expires_at,
+        "deadline_at": execution.deadline_at,
+        "remote": execution.remote,
+        "cancel_url": execution.cancel_url,
+        "instance_id": execution.instance_id,
+        "completed_at": execution.completed_at,
+        "progress": execution.progress,
+        "progress_message": _clean(execution.progress_message),
+        "error": _clean(execution.error),
+        "stack": _clean(execution.stack),
+        "result": result_value(execution.result),
+    }
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean_text(text)
+
+
+_CAUSES = {cause.value: cause for cause in Cause}
+_STATES = {state.value: state for state in ExecutionState}
+_LANES = {lane.value: lane for lane in Lane}
+_SKIPS = {None: None} | {reason.value: reason for reason in SkipReason}
+_WAITS = {None: None} | {reason.value: reason for reason in WaitReason}
+
+
+def read_execution(row: Row[Any]) -> Execution:
+    """From a row of COLUMNS."""
+    return Execution(**read_fields(row))
+
+
+def read_fields(row: Sequence[Any]) -> dict[str, Any]:
+    """The fields of an execution, from the first values of a row of COLUMNS."""
+    made = dict(zip(FIELDS, row, strict=False))
+    made["cause"] = _CAUSES[made["cause"]]
+    made["state"] = _STATES[made["state"]]
+    made["lane"] = _LANES[made["lane"]]
+    made["skip_reason"] = _SKIPS[made["skip_reason"]]
+    made["wait_reason"] = _WAITS[made["wait_reason"]]
+    made["result"] = NOTHING if made["result"] is None else read_result(made["result"])
     return made
 
 
-def read_execution(row: Row[Any] | Mapping[str, Any]) -> Execution:
-    made: dict[str, Any] = dict(zip(FIELDS, row, strict=False)) if isinstance(row, Row) else dict(row)
-    return execution_from(made)
-
-
-def execution_from(made: dict[str, Any]) -> Execution:
-    """From the plain values of all fields, in a dict that is ours to change."""
-    made["id"] = ExecutionId(made["id"])
-    made["job_id"] = JobId(made["job_id"])
-    made["cause"] = Cause(made["cause"])
-    made["state"] = ExecutionState(made["state"])
-    made["lane"] = Lane(made["lane"])
-    if made["skip_reason"] is not None:
-        made["skip_reason"] = SkipReason(made["skip_reason"])
-    if made["wait_reason"] is not None:
-        made["wait_reason"] = WaitReason(made["wait_reason"])
-    made["result"] = read_result(made["result"])
-    return Execution(**made)
-
-
 def attempt_values(attempt: Attempt) -> dict[str, Any]:
+    """All of an attempt but its result, which its execution has as well."""
     return {
         "execution_id": attempt.execution_id,
         "number": attempt.number,
@@ -94,9 +142,8 @@ def attempt_values(attempt: Attempt) -> dict[str, Any]:
         "started_at": attempt.started_at,
         "completed_at": attempt.completed_at,
         "instance_id": attempt.instance_id,
-        "error": None if attempt.error is None else clean_text(attempt.error),
-        "stack": None if attempt.stack is None else clean_text(attempt.stack),
-        "result": result_value(attempt.result),
+        "error": _clean(attempt.error),
+        "stack": _clean(attempt.stack),
     }
 
 

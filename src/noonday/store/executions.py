@@ -6,7 +6,8 @@ from sqlalchemy import Connection, select
 
 from noonday.domain.execution import Execution
 from noonday.store.cancelling import cancel_of_job, request_cancel
-from noonday.store.claiming import ClaimOrder, claim, next_available_at
+from noonday.store.candidates import ClaimOrder, next_available_at
+from noonday.store.claiming import claim
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
 from noonday.store.planning import plan

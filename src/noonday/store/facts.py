@@ -48,7 +48,7 @@ def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]
     )
     return {
         job_id: OpenWork(running=n, waiting=bool(w), forced=bool(f), queueing=bool(q))
-        for job_id, n, w, f, q in conn.execute(query)
+        for job_id, n, w, f, q in conn.execute(query).all()
     }
 
 
@@ -60,11 +60,11 @@ def running_counts(conn: Connection, job_ids: Collection[str]) -> dict[str, int]
         .where(RUNNING, dialects.of(conn).among(executions.c.job_id, job_ids))
         .group_by(executions.c.job_id)
     )
-    return {row[0]: row[1] for row in conn.execute(query)}
+    return {row[0]: row[1] for row in conn.execute(query).all()}
 
 
 def running_ids(conn: Connection, job_ids: Collection[str]) -> dict[str, tuple[ExecutionId, ...]]:
-    """Those not yet asked to stop, oldest first."""
+    """Oldest first."""
     if not job_ids:
         return {}
     query = (
@@ -87,7 +87,7 @@ def waiting_for_turn(conn: Connection, job_ids: Collection[str]) -> dict[str, in
         .where(dialects.of(conn).among(executions.c.job_id, job_ids))
         .group_by(executions.c.job_id)
     )
-    return {row[0]: row[1] for row in conn.execute(query)}
+    return {row[0]: row[1] for row in conn.execute(query).all()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

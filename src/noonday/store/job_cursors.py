@@ -13,6 +13,7 @@ from noonday.domain.job import Job, JobId, JobState
 from noonday.domain.occurrences import check
 from noonday.store import dialects
 from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.jsontext import clean_text
 from noonday.store.rows import job_from_row
 from noonday.store.tables import ARMED, CLEAN, DIRTY, RUNNING, executions, jobs
 
@@ -21,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A job that somebody made unreadable with plain SQL; out of the planner's way until it is mended."""
+    """A job that somebody made unreadable with plain SQL; not planned until it is mended."""
 
     id: JobId
     error: str
@@ -82,7 +83,8 @@ def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:
 
 def _put_aside(conn: Connection, job_id: str, error: str) -> BadRow:
     log.error("a job's row cannot be read", job_id=job_id, error=error, action="read job")
-    values = {"next_run_at": None, "dirty": False, "error": error[:1000]}
+    # Its cursor stays: once the row is mended, what it missed can be recorded.
+    values = {"dirty": False, "error": clean_text(error)[:1000]}
     conn.execute(update(jobs).where(jobs.c.id == job_id).values(values))
     return BadRow(JobId(job_id), error)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "BadRow",
     "JobFilter",
     "add",
+    "add_many",
     "advance",
     "by_name",
     "changed",
@@ -61,6 +62,17 @@ def add(conn: Connection, job: Job) -> Job:
     _write_edges(conn, job)
     tell(conn, JOBS)
     return job
+
+
+def add_many(conn: Connection, made: Sequence[Job]) -> None:
+    """As `add`, for very many at once."""
+    try:
+        dialects.of(conn).insert(conn, jobs, [job_values(job) for job in made])
+    except IntegrityError as exc:
+        raise Conflict("one of the ids or names is taken by another job") from exc
+    edges = [edge for job in made for edge in _edges(job)]
+    dialects.of(conn).insert(conn, job_dependencies, edges)
+    tell(conn, JOBS)
 
 
 def _taken(job: Job, holder: str | None) -> Conflict:
@@ -127,12 +139,15 @@ def save(conn: Connection, job: Job) -> Job:
 
 
 def _write_edges(conn: Connection, job: Job) -> None:
+    conn.execute(delete(job_dependencies).where(job_dependencies.c.job_id == job.id))
+    if edges := _edges(job):
+        conn.execute(insert(job_dependencies), edges)
+
+
+def _edges(job: Job) -> list[dict[str, str]]:
     edges = [(parent, DEPENDS_ON) for parent in dict.fromkeys(job.depends_on)]
     edges += [(parent, ON_SUCCESS_OF) for parent in dict.fromkeys(job.on_success_of)]
-    conn.execute(delete(job_dependencies).where(job_dependencies.c.job_id == job.id))
-    if edges:
-        rows = [{"job_id": job.id, "parent_id": parent, "kind": kind} for parent, kind in edges]
-        conn.execute(insert(job_dependencies), rows)
+    return [{"job_id": job.id, "parent_id": parent, "kind": kind} for parent, kind in edges]
 
 
 def remove(conn: Connection, job_id: JobId) -> bool:

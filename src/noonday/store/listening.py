@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 
 import psycopg
@@ -10,8 +11,8 @@ import structlog
 from psycopg import sql
 from sqlalchemy import URL
 
-from noonday.domain.errors import Unavailable
 from noonday.store.dialects import CHANNEL
+from noonday.store.engines import KEEP_ALIVE
 from noonday.store.notices import TOPICS
 
 ALL = frozenset(TOPICS)
@@ -39,7 +40,8 @@ async def watch_sqlite(data_version: Callable[[], Awaitable[int]], wake: Wake) -
     while True:
         try:
             version = await data_version()
-        except Unavailable:
+        except sqlite3.Error as exc:
+            log.warning("cannot look at the database file", error=str(exc), action="listen")
             version = None
         if seen is not None and version != seen:
             wake(ALL)
@@ -74,6 +76,6 @@ async def _hear(conn: psycopg.AsyncConnection[tuple[object, ...]], me: str, wake
 
 
 def conninfo(url: URL) -> str:
-    """The URL as libpq reads it."""
-    plain = url.set(drivername="postgresql").update_query_dict({"application_name": "noonday-ear"})
-    return plain.render_as_string(hide_password=False)
+    """The URL as libpq reads it; what it does not say itself is filled in."""
+    settings = {**KEEP_ALIVE, **url.query, "application_name": "noonday-ear"}
+    return url.set(drivername="postgresql", query=settings).render_as_string(hide_password=False)

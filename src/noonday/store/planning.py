@@ -10,33 +10,9 @@ from sqlalchemy import Connection
 
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.store import dialects
-from noonday.store.execution_rows import execution_values
+from noonday.store.execution_rows import planned_values
 from noonday.store.notices import WORK, tell
 from noonday.store.tables import SLOT, executions, jobs
-
-_PLANNED = (
-    "id",
-    "job_id",
-    "cause",
-    "scheduled_for",
-    "available_at",
-    "state",
-    "lane",
-    "number",
-    "covers_from",
-    "through_at",
-    "skipped_count",
-    "skip_reason",
-    "wait_reason",
-    "detail",
-    "triggered_by",
-    "config",
-    "completed_at",
-    "error",
-    "stack",
-    "trace_id",
-    "created_at",
-)
 
 
 def plan(conn: Connection, planned: Sequence[Execution]) -> int:
@@ -48,8 +24,8 @@ def plan(conn: Connection, planned: Sequence[Execution]) -> int:
     if not planned:
         return 0
     dialect = dialects.of(conn)
-    rows = _numbered(conn, [execution_values(execution, _PLANNED) for execution in planned])
-    made = dialect.insert(conn, executions, _without_empty(rows), SLOT)
+    rows = _numbered(conn, [planned_values(execution) for execution in planned])
+    made = dialect.insert(conn, executions, _without_empty(rows), SLOT) if rows else 0
     if made:
         tell(conn, WORK)
     return made
@@ -73,8 +49,5 @@ def _numbered(conn: Connection, rows: list[dict[str, Any]]) -> list[dict[str, An
 
 def _without_empty(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out columns that no row fills: fewer arrays to send."""
-    empty = [name for name in _PLANNED if all(row[name] is None for row in rows)]
-    for name in empty:
-        for row in rows:
-            del row[name]
-    return rows
+    used = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    return [{name: row[name] for name in used} for row in rows]

@@ -26,7 +26,10 @@ def readable(row: Row, name: str) -> Any:
 
 
 def instant(row: Row, name: str) -> datetime | None:
-    return cast("datetime | None", readable(row, name))
+    value = row[name]
+    if type(value) is Unreadable:
+        raise RowError(f"{name}: {value}")
+    return cast("datetime | None", value)
 
 
 def a_list(row: Row, name: str) -> list[Any]:

@@ -65,7 +65,10 @@ def _give_turn(conn: Connection, job_id: str, free: int, now: datetime) -> None:
 
 def release_dependants(conn: Connection, parent_ids: Collection[str], now: datetime) -> int:
     """Whatever waits for one of these jobs is judged again at its next claim."""
-    children = _children(conn, parent_ids)
+    return release(conn, children_of(conn, parent_ids), now)
+
+
+def release(conn: Connection, children: Collection[str], now: datetime) -> int:
     if not children:
         return 0
     query = (
@@ -75,16 +78,13 @@ def release_dependants(conn: Connection, parent_ids: Collection[str], now: datet
         .where(executions.c.wait_reason == WaitReason.DEPENDENCY.value)
         .values(available_at=now)
     )
-    released = conn.execute(query).rowcount
-    if released:
-        tell(conn, WORK)
-    return released
+    return _woken(conn, conn.execute(query).rowcount)
 
 
-def revive_dependants(conn: Connection, parent_id: str, slot: datetime, now: datetime) -> int:
+def revive(conn: Connection, children: Collection[str], slot: datetime, now: datetime) -> int:
     """A parent succeeded late: of each child, the newest run skipped for want of it is due again."""
     revived = 0
-    for child in _children(conn, [parent_id]):
+    for child in children:
         period = or_(executions.c.covers_from.is_(None), executions.c.covers_from < slot)
         newest = (
             select(executions.c.id)
@@ -93,23 +93,28 @@ def revive_dependants(conn: Connection, parent_id: str, slot: datetime, now: dat
             .order_by(executions.c.scheduled_for.desc())
             .limit(1)
         )
-        values: dict[str, Any] = {
-            "state": "queued",
-            "available_at": now,
-            "skip_reason": None,
-            "skipped_count": 0,
-            "wait_reason": WaitReason.DEPENDENCY.value,
-            "detail": None,
-            "completed_at": None,
-        }
-        query = update(executions).where(executions.c.id.in_(newest)).values(values)
-        revived += conn.execute(query).rowcount
-    if revived:
+        query = update(executions).where(executions.c.id.in_(newest))
+        revived += conn.execute(query.values({**_REVIVED, "available_at": now})).rowcount
+    return _woken(conn, revived)
+
+
+_REVIVED: dict[str, Any] = {
+    "state": "queued",
+    "skip_reason": None,
+    "skipped_count": 0,
+    "wait_reason": WaitReason.DEPENDENCY.value,
+    "detail": None,
+    "completed_at": None,
+}
+
+
+def _woken(conn: Connection, count: int) -> int:
+    if count:
         tell(conn, WORK)
-    return revived
+    return count
 
 
-def _children(conn: Connection, parent_ids: Collection[str]) -> list[str]:
+def children_of(conn: Connection, parent_ids: Collection[str]) -> list[str]:
     if not parent_ids:
         return []
     query = select(job_dependencies.c.job_id).where(

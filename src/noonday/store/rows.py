@@ -99,12 +99,14 @@ def definition_from_row(row: Row) -> dict[str, Any]:
         raise RowError(f"{type(exc).__name__}: {exc}") from exc
 
 
+_STATES = {state.value: state for state in JobState}
+
+
 def kept_from_row(row: Row) -> dict[str, Any]:
     """What the scheduler itself keeps of a job, as arguments of Job."""
-    try:
-        state = JobState(row["status"])
-    except ValueError as exc:
-        raise RowError(f"status: {exc}") from exc
+    state = _STATES.get(row["status"])
+    if state is None:
+        raise RowError(f"status: {row['status']!r} is not a state")
     return {
         "state": state,
         "enabled": row["schedule_enabled"],

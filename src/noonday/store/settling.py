@@ -20,38 +20,23 @@ from noonday.domain.schedule import Interval, Manual, Timing
 from noonday.domain.target import FetchTarget
 from noonday.store import chains, dialects, outbox
 from noonday.store.definitions import KEPT, jobs_of
-from noonday.store.execution_rows import COLUMNS, attempt_values, execution_values, read_execution
+from noonday.store.execution_rows import (
+    COLUMNS,
+    attempt_values,
+    read_execution,
+    result_value,
+    settled_values,
+)
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import JOBS, WORK, tell
 from noonday.store.reading import Row, RowError
-from noonday.store.releasing import give_turns, release_dependants, resting
+from noonday.store.releasing import give_turns, resting
 from noonday.store.rows import kept_from_row
 from noonday.store.tables import ON_SUCCESS_OF, RUNNING, attempts, executions, job_dependencies, jobs
 
 log = structlog.get_logger(__name__)
 
 GOLDEN: Final = 0.6180339887498949  # spreads one chance evenly over a batch
-_WRITTEN: Final = (
-    "state",
-    "available_at",
-    "wait_reason",
-    "detail",
-    "failures",
-    "losses",
-    "lease_token",
-    "lease_expires_at",
-    "deadline_at",
-    "remote",
-    "cancel_url",
-    "instance_id",
-    "completed_at",
-    "progress",
-    "progress_message",
-    "error",
-    "stack",
-    "result",
-    "id",
-)
 _ALSO: Final = tuple(
     jobs.c[name]
     for name in ("lock_token", "lock_acquired_at", "last_status_for", "last_success_at", "last_success_for")
@@ -79,7 +64,7 @@ def settle(
         return []
     rows = _lock_jobs(conn, told)
     settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now))
-    for place, execution in enumerate(_lock_executions(conn, told)):
+    for place, execution in enumerate(_running(conn, told)):
         settling.decide(execution, told[execution.id].outcome, (chance + place * GOLDEN) % 1.0)
     if settling.done:
         settling.write()
@@ -96,15 +81,17 @@ def _lock_jobs(conn: Connection, ids: Iterable[str]) -> dict[str, Row]:
         .where(dialect.among(executions.c.id, wanted), job_dependencies.c.kind == ON_SUCCESS_OF)
     )
     query = select(*KEPT, *_ALSO).where(jobs.c.id.in_(union(mine, followers))).order_by(jobs.c.id)
-    return {row["id"]: row for row in conn.execute(dialect.locked(query, jobs)).mappings()}
+    return {row["id"]: row for row in conn.execute(dialect.locked(query, jobs)).mappings().all()}
 
 
-def _lock_executions(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
-    dialect = dialects.of(conn)
+def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
+    """Those whose token is still the present one. Nobody changes state or token without the job's lock."""
     query = (
-        select(*COLUMNS).where(RUNNING, dialect.among(executions.c.id, list(told))).order_by(executions.c.id)
+        select(*COLUMNS)
+        .where(RUNNING, dialects.of(conn).among(executions.c.id, list(told)))
+        .order_by(executions.c.id)
     )
-    found = [read_execution(row) for row in conn.execute(dialect.locked(query, executions))]
+    found = [read_execution(row) for row in conn.execute(query).all()]
     return [execution for execution in found if execution.lease_token == told[execution.id].token]
 
 
@@ -152,21 +139,20 @@ class _Settling:
             self._keep(decide(job, execution, plain, self.now, chance))
 
     def _keep(self, settlement: Settlement) -> None:
-        values = execution_values(settlement.execution, _WRITTEN)
-        tried = None if settlement.attempt is None else attempt_values(settlement.attempt)
+        values, attempt = settled_values(settlement.execution), settlement.attempt
+        if attempt is not None:
+            same = attempt.result is settlement.execution.result
+            result = values["result"] if same else result_value(attempt.result)
+            self.tried.append(attempt_values(attempt) | {"result": result})
         self.done.append(settlement)
         self.values.append(values)
-        if tried is not None:
-            self.tried.append(tried)
 
     def write(self) -> None:
         dialect = dialects.of(self.conn)
         dialect.update(self.conn, executions, self.values)
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
         final = [settlement.execution for settlement in self.done if settlement.final]
-        won = [execution for execution in final if execution.state is ExecutionState.COMPLETED]
-        chains.follow(self.conn, won, self.jobs, self.now)
-        release_dependants(self.conn, {execution.job_id for execution in final}, self.now)
+        chains.follow(self.conn, final, self.jobs, self.now)
         self._update_jobs()
         outbox.add_failures(self.conn, [(self.jobs[e.job_id], e) for e in final], self.now)
         if any(not s.final and s.execution.available_at is not None for s in self.done):

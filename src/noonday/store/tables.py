@@ -118,7 +118,7 @@ jobs = Table(
     Column("updated_at", Instant, nullable=False, server_default=utc_now()),
     _kept("revision", BigInteger, "1"),
     _kept("dirty", Boolean, "true"),  # changed behind our back; the code writes false
-    Column("error", Text),  # why the row cannot be read
+    Column("error", Text),  # why the row cannot be read; it is not planned until it is mended
     # Partial: a planner looks at armed jobs alone, whatever else is stored.
     Index(
         "jobs_due_idx",
@@ -282,4 +282,4 @@ CLAIMABLE: Final = sql(
 )
 ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND NOT jobs.is_paused")
 DIRTY: Final = sql("jobs.dirty")
-CLEAN: Final = sql("NOT jobs.dirty")
+CLEAN: Final = sql("NOT jobs.dirty AND jobs.error IS NULL")

@@ -11,10 +11,10 @@ from noonday.domain.dependency import Waiting, readiness
 from noonday.domain.execution import WaitReason
 from noonday.domain.job import Job
 from noonday.store import dialects, facts
-from noonday.store.definitions import KEPT, jobs_of
-from noonday.store.execution_rows import COLUMNS, FIELDS, execution_from
+from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_of
+from noonday.store.execution_rows import COLUMNS, FIELDS, read_execution
 from noonday.store.notices import WORK, tell
-from noonday.store.releasing import give_turns, release_dependants, revive_dependants
+from noonday.store.releasing import children_of, give_turns, release_dependants, revive
 from noonday.store.tables import PENDING, executions, jobs
 
 SWEEP = 1000  # waiters looked at in one sweep
@@ -40,7 +40,7 @@ def unpark(conn: Connection, tasks: Collection[str]) -> int:
 def rearm_dependants(conn: Connection, parent_id: str, now: datetime) -> int:
     """The children of a parent that succeeded are judged again, also one skipped in that period."""
     slot = conn.execute(select(jobs.c.last_success_for).where(jobs.c.id == parent_id)).scalar()
-    revived = 0 if slot is None else revive_dependants(conn, parent_id, slot, now)
+    revived = 0 if slot is None else revive(conn, children_of(conn, [parent_id]), slot, now)
     return revived + release_dependants(conn, [parent_id], now)
 
 
@@ -84,13 +84,13 @@ def _missed_parents(conn: Connection, now: datetime) -> int:
     )
     rows = conn.execute(dialect.skip_locked(query, executions, jobs)).all()
     width = len(FIELDS)
-    kept = [dict(zip([c.name for c in KEPT], row[width:], strict=True)) for row in rows]
+    kept = [dict(zip(KEPT_NAMES, row[width:], strict=True)) for row in rows]
     found = jobs_of(conn, kept)
     above = {p for job in found.values() if isinstance(job, Job) for p in job.depends_on}
     parents = facts.parents(conn, above, now)
     ready = []
     for row in rows:
-        execution = execution_from(dict(zip(FIELDS, row[:width], strict=True)))
+        execution = read_execution(row)
         job = found[execution.job_id]
         if not isinstance(job, Job) or not parents.by_id.keys() >= set(job.depends_on):
             continue

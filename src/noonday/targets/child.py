@@ -21,10 +21,9 @@ from types import SimpleNamespace
 from typing import Any, TextIO
 
 from noonday.targets.bounds import kept_json
-from noonday.targets.results import raised
+from noonday.targets.results import REPORT_VARIABLE, raised
 from noonday.targets.tasks import RunContext, TaskCancelled, claim_process
 
-REPORT_VARIABLE = "NOONDAY_REPORT_FD"
 MAIN = (
     "__noonday_main__"  # the name under which a script's own file is loaded again: its main guard stays shut
 )

@@ -9,7 +9,6 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 from noonday.clock import Clock, SystemClock
-from noonday.targets.bounds import KEPT_BYTES
 from noonday.targets.network import NetworkPolicy
 from noonday.targets.tasks import TaskRegistry, registered
 
@@ -38,9 +37,8 @@ class TargetsConfig:
     public_url: str | None = None  # where callbacks reach us; without it a 202 is an ordinary answer
     services: Mapping[str, str] = field(default_factory=dict)  # name (or its variable's name) -> base URL
     networks: NetworkPolicy = field(default_factory=NetworkPolicy)
-    max_body_kept: int = KEPT_BYTES
-    max_body_read: int = 10 * 1024 * 1024
-    per_host_limit: int = 8  # calls in flight to one host and port
+    max_body_read: int = 10 * 1024 * 1024  # of which 64 KiB are kept
+    per_host_limit: int = 8  # calls in flight to one host and port; further ones wait within their time-out
     connect_timeout: timedelta = timedelta(seconds=10)
     thread_slots: int = 32
     tasks: TaskRegistry = registered

@@ -9,7 +9,7 @@ Standard input is a socket: each byte on it brings, as descriptors, a socket for
 input and output, and further ones to inherit. On the run's socket one JSON object per line:
 
     to the keeper     {"argv", "env", "cwd", "limits", "report"} once, then {"signal": n} at will
-    from the keeper   {"pid"} or {"error", "kind"}; at last {"exit": code or -signal, "cpu_ms", "memory_kb"}
+    from the keeper   {"pid"} or {"error", "errno"}; at last {"exit": code or -signal, "cpu_ms", "memory_kb"}
 
 A run's socket that closes kills the run; standard input that closes kills all and ends the keeper. A run is
 over when its first process has ended and nothing of its session is left: leftovers get SIGTERM, then SIGKILL.
@@ -101,6 +101,10 @@ def send(pid: int, number: int) -> None:
 
 
 def tell_group(run: Run, number: int) -> bool:
+    """Where /proc cannot be asked: the process group alone."""
+    if number == signal.SIGTERM:
+        number = 0 if run.told else number
+        run.told.add(run.session)
     try:
         os.killpg(run.session, number)
     except (ProcessLookupError, PermissionError):
@@ -189,6 +193,7 @@ class Keeper:
                 self.obey(run, json.loads(line))
             except (ValueError, KeyError, TypeError):
                 self.abandon(run)  # a bad order harms its own run alone
+                return
 
     def obey(self, run: Run, order: dict[str, Any]) -> None:
         if run.process is None and "argv" in order:
@@ -218,7 +223,7 @@ class Keeper:
         except (OSError, ValueError, subprocess.SubprocessError) as exc:
             place = getattr(exc, "filename", None)
             text = f"{getattr(exc, 'strerror', None) or exc}" + (f": {place}" if place else "")
-            self.say(run, {"error": text, "kind": type(exc).__name__})
+            self.say(run, {"error": text, "errno": getattr(exc, "errno", None)})
             self.forget(run)
         else:
             self.say(run, {"pid": run.process.pid})
@@ -271,7 +276,7 @@ class Keeper:
             try:
                 run.sock.sendall(json.dumps(message).encode() + b"\n")
             except OSError:
-                self.hang_up(run)
+                self.abandon(run)
 
     def hang_up(self, run: Run) -> None:
         if run.sock is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -24,8 +25,8 @@ _KEEPER = Path(__file__).with_name("keeper.py")
 _LAST_WORDS_SECONDS = 1.0
 _KEEPER_SECONDS = 10.0
 _LONGEST_LINE = 1024 * 1024
-# What a second try may find repaired: too many processes or files, no memory.
-_PASSING = frozenset({"BlockingIOError", "MemoryError"})
+# What a second try may find repaired: too many processes or files, no memory, a program being written.
+_PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
 
 
 class CouldNotStart(Exception):
@@ -100,7 +101,7 @@ class Process:
         self._say(order)
         message = await self._hear()
         if "error" in message:
-            raise CouldNotStart(str(message["error"]), passing=message.get("kind") in _PASSING)
+            raise CouldNotStart(str(message["error"]), passing=message.get("errno") in _PASSING)
         self.pid = message["pid"]
 
     async def wait(self) -> Exit:

@@ -10,6 +10,7 @@ from noonday.targets.bounds import ERROR_CHARS, cut_stack, cut_text, kept_json, 
 from noonday.targets.tasks import TaskCancelled, TaskFailed
 
 NO_USAGE = Usage()
+REPORT_VARIABLE = "NOONDAY_REPORT_FD"  # tells a task's own process where to report; see child.py
 
 
 def returned(value: Any, usage: Usage = NO_USAGE) -> Completed:

@@ -16,11 +16,11 @@ from noonday.domain.outcome import Completed, Failed, Outcome, Result
 from noonday.domain.target import PythonTarget
 from noonday.ports import Run
 from noonday.targets.bounds import cut_text, with_counts
-from noonday.targets.child import REPORT_VARIABLE
 from noonday.targets.command import signal_name
 from noonday.targets.output import HeadAndTail
 from noonday.targets.processes import CouldNotStart, Exit, KeeperDied, Process, Processes, Spawn
 from noonday.targets.reporting import Reporter
+from noonday.targets.results import REPORT_VARIABLE
 from noonday.targets.tasks import Task
 
 _LAST_REPORT_SECONDS = 1.0

@@ -1,0 +1,123 @@
+"""Candidates for a claim: what is due, by lane and age, held so that no other claimer gets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, select, update
+
+from noonday.domain.job import Lane
+from noonday.store import dialects
+from noonday.store.definitions import KEPT
+from noonday.store.execution_rows import COLUMNS, read_fields
+from noonday.store.reading import Row
+from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
+
+AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
+DETOURS: Final = 4  # looks past jobs that somebody else holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOrder:
+    instance_id: str
+    limit: int
+    now: datetime
+    lease: timedelta
+    ageing: timedelta = timedelta(minutes=5)  # after this long, lower lanes get a share before higher ones
+
+
+def next_available_at(conn: Connection) -> datetime | None:
+    """When the next execution becomes claimable; in the past if some are now."""
+    return min((at for at in _heads(conn).values() if at is not None), default=None)
+
+
+def _heads(conn: Connection) -> dict[Lane, datetime | None]:
+    """The earliest of each lane: three looks at the front of an index."""
+    looks = [
+        select(executions.c.available_at)
+        .where(CLAIMABLE, executions.c.lane == lane.value)
+        .order_by(executions.c.available_at)
+        .limit(1)
+        .scalar_subquery()
+        .label(lane.name)
+        for lane in Lane
+    ]
+    found = conn.execute(select(*looks)).one()
+    return dict(zip(Lane, found, strict=True))
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """Collects the fields of executions that may be started, with their jobs locked."""
+
+    conn: Connection
+    order: ClaimOrder
+    kept: dict[str, Row] = field(default_factory=dict)  # the locked jobs' rows
+    blocked: set[str] = field(default_factory=set)  # jobs that another transaction holds
+
+    def take(self, wanted: int) -> list[dict[str, Any]]:
+        """The highest lane first, but a share for lower ones that have waited too long."""
+        now = self.order.now
+        heads = {lane: at for lane, at in _heads(self.conn).items() if at is not None and at <= now}
+        found: dict[str, dict[str, Any]] = {}
+        share, long_ago = _aged_share(wanted, now), now - self.order.ageing
+        for lane in sorted(heads, reverse=True):
+            if lane is not min(heads) and heads[lane] <= long_ago and share > len(found):
+                found |= self._look(lane, long_ago, share - len(found))
+        for lane in sorted(heads):
+            if len(found) < wanted:
+                found |= self._look(lane, now, wanted)
+        return list(found.values())[:wanted]
+
+    def _look(self, lane: Lane, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+        """The front of a lane. What belongs to a job that somebody holds is passed by, not waited for."""
+        found: dict[str, dict[str, Any]] = {}
+        for _ in range(DETOURS):
+            front = self._front(lane, until, limit)
+            self._lock({fields["job_id"] for fields in front.values()})
+            found |= {i: fields for i, fields in front.items() if fields["job_id"] in self.kept}
+            if len(found) >= limit or len(front) < limit:
+                break
+        return found
+
+    def _front(self, lane: Lane, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+        dialect = dialects.of(self.conn)
+        query = (
+            select(*COLUMNS)
+            .where(CLAIMABLE, executions.c.lane == lane.value, executions.c.available_at <= until)
+            .order_by(executions.c.available_at)
+            .limit(limit)
+        )
+        if self.blocked:
+            query = query.where(~dialect.among(executions.c.job_id, self.blocked))
+        rows = self.conn.execute(dialect.skip_locked(query, executions)).all()
+        return {row[0]: read_fields(row) for row in rows}
+
+    def _lock(self, job_ids: set[str]) -> None:
+        wanted = job_ids - self.kept.keys()
+        if not wanted:
+            return
+        dialect = dialects.of(self.conn)
+        query = select(*KEPT).where(dialect.among(jobs.c.id, wanted))
+        rows = self.conn.execute(dialect.skip_locked(query, jobs)).mappings().all()
+        self.kept |= {row["id"]: row for row in rows}
+        if missing := wanted - self.kept.keys():
+            self.blocked |= missing
+            self._drop_orphans(missing)
+
+    def _drop_orphans(self, job_ids: set[str]) -> None:
+        """There is no foreign key, for its check would cost each planned row; a stray row is ended here."""
+        dialect = dialects.of(self.conn)
+        there = self.conn.execute(select(jobs.c.id).where(dialect.among(jobs.c.id, job_ids))).scalars()
+        if orphans := job_ids - set(there):
+            mine = dialect.among(executions.c.job_id, orphans)
+            ended = {"state": "cancelled", "detail": "there is no such job", "completed_at": self.order.now}
+            self.conn.execute(update(executions).where(WAITING, mine).values(ended))
+
+
+def _aged_share(wanted: int, now: datetime) -> int:
+    """Whole slots by the share, one more as often as the rest says; the clock's last digits are the die."""
+    die = now.microsecond % 1000 / 1000
+    return int(wanted * AGED_SHARE + 1 - die)

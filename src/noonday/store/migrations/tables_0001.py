@@ -1,0 +1,266 @@
+"""The tables as the first migration makes them: a copy of store/tables.py of that day, never changed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy import text as sql
+from sqlalchemy.types import TypeEngine
+
+from noonday.store.columns import Id, Instant, Json, fresh_id, utc_now
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    }
+)
+
+
+Kind = TypeEngine[Any] | type[TypeEngine[Any]]
+
+
+def _kept(name: str, kind: Kind, default: str | None = None) -> Column[Any]:
+    """A column that always has a value; `default` is SQL."""
+    return Column(name, kind, nullable=False, server_default=None if default is None else sql(default))
+
+
+_ARMED = sql("next_run_at IS NOT NULL AND schedule_enabled AND NOT is_paused")
+_OPEN = sql("state = 'pending' OR state = 'queued' OR state = 'running'")
+_CLAIMABLE = sql("(state = 'pending' OR state = 'queued') AND available_at IS NOT NULL")
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Id, primary_key=True, server_default=fresh_id()),
+    Column("name", Text, unique=True),
+    _kept("description", Text, "''"),
+    _kept("tags", Json, "'[]'"),
+    Column("source_id", Text),
+    Column("url", Text),
+    Column("target", Json),
+    # when
+    Column("schedule_type", Text),
+    Column("cron_expression", Text),
+    Column("interval_minutes", BigInteger),
+    Column("interval_type", Text),
+    _kept("after_completion", Boolean, "false"),
+    Column("schedule_time", Text),
+    Column("run_at", Instant),
+    Column("frequency", Text),
+    Column("time_config", Json),
+    _kept("timezone", Text, "'UTC'"),
+    Column("anchor_at", Instant),
+    Column("start_at", Instant),
+    Column("end_at", Instant),
+    Column("max_runs", Integer),
+    _kept("jitter_seconds", Float, "0"),
+    Column("windows", Json),
+    Column("calendar", Json),
+    _kept("outside", Text, "'skip'"),
+    # how
+    _kept("priority", SmallInteger, "2"),
+    _kept("timeout_seconds", Float, "3600"),
+    _kept("misfire_grace_seconds", Float, "300"),
+    _kept("coalesce", Boolean, "true"),
+    _kept("catch_up", Text, "'none'"),
+    _kept("max_instances", Integer, "1"),
+    _kept("overlap", Text, "'skip'"),
+    _kept("max_retries", Integer, "3"),
+    _kept("retry_backoff_seconds", Float, "60"),
+    _kept("retry_jitter", Boolean, "false"),
+    _kept("on_lost", Text, "'rerun'"),
+    Column("trigger_webhook", Text),
+    Column("trigger_channel", Text),
+    Column("retention_runs", Integer),
+    Column("retention_days", Integer),
+    _kept("depends_on", Json, "'[]'"),
+    _kept("on_success_of", Json, "'[]'"),
+    _kept("scheduler_version", SmallInteger, "1"),
+    _kept("config", Json, "'{}'"),
+    _kept("metadata", Json, "'{}'"),
+    # what the scheduler keeps
+    _kept("status", Text, "'pending'"),
+    _kept("schedule_enabled", Boolean, "true"),
+    _kept("is_paused", Boolean, "false"),
+    Column("next_run_at", Instant),
+    Column("last_run_at", Instant),
+    Column("last_status", Text),
+    Column("last_status_for", Instant),
+    Column("last_success_at", Instant),
+    Column("last_success_for", Instant),
+    _kept("fire_count", BigInteger, "0"),
+    _kept("current_retry_count", Integer, "0"),
+    _kept("execution_count", BigInteger, "0"),
+    _kept("row_count", BigInteger, "0"),  # rows of history planned and not pruned: a hint for the pruner
+    Column("lock_token", Text),
+    Column("lock_acquired_at", Instant),
+    Column("created_at", Instant, nullable=False, server_default=utc_now()),
+    Column("updated_at", Instant, nullable=False, server_default=utc_now()),
+    _kept("revision", BigInteger, "1"),
+    _kept("dirty", Boolean, "true"),  # changed behind our back; the code writes false
+    Column("error", Text),  # why the row cannot be read; it is not planned until it is mended
+    # Partial: a planner looks at armed jobs alone, whatever else is stored.
+    Index(
+        "jobs_due_idx",
+        "next_run_at",
+        sqlite_where=_ARMED,
+        postgresql_where=_ARMED,
+    ),
+    Index("jobs_dirty_idx", "id", sqlite_where=sql("dirty"), postgresql_where=sql("dirty")),
+    # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
+    Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
+    postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},
+)
+
+SLOT: Final = ("job_id", "scheduled_for", "cause")
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _kept("job_id", Id),
+    _kept("cause", Text),
+    _kept("scheduled_for", Instant),
+    Column("available_at", Instant),
+    _kept("state", Text),
+    _kept("lane", SmallInteger, "2"),
+    _kept("number", BigInteger, "0"),
+    Column("covers_from", Instant),
+    Column("through_at", Instant),
+    _kept("skipped_count", BigInteger, "0"),
+    Column("skip_reason", Text),
+    Column("wait_reason", Text),
+    Column("detail", Text),
+    Column("triggered_by", Text),
+    Column("config", Json),
+    _kept("attempt", Integer, "0"),
+    _kept("failures", Integer, "0"),
+    _kept("losses", Integer, "0"),
+    Column("lease_token", Text),
+    Column("lease_expires_at", Instant),
+    Column("deadline_at", Instant),
+    _kept("remote", Boolean, "false"),
+    Column("cancel_url", Text),
+    Column("cancel_requested_at", Instant),
+    Column("cancel_requested_by", Text),
+    Column("instance_id", Text),
+    Column("claimed_at", Instant),
+    Column("started_at", Instant),
+    Column("completed_at", Instant),
+    Column("progress", Float),
+    Column("progress_message", Text),
+    Column("error", Text),
+    Column("stack", Text),
+    Column("result", Json),
+    Column("trace_id", Text),
+    _kept("created_at", Instant),
+    UniqueConstraint(*SLOT, name="executions_slot_key"),
+    Index(
+        "executions_claimable_idx",
+        "lane",
+        "available_at",
+        sqlite_where=_CLAIMABLE,
+        postgresql_where=_CLAIMABLE,
+    ),
+    Index(
+        "executions_open_idx",
+        "state",
+        "job_id",
+        "cause",
+        sqlite_where=_OPEN,
+        postgresql_where=_OPEN,
+    ),
+    postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("execution_id", Id, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    _kept("outcome", Text),
+    Column("started_at", Instant),
+    _kept("completed_at", Instant),
+    Column("instance_id", Text),
+    Column("error", Text),
+    Column("stack", Text),
+    Column("result", Json),
+)
+
+DEPENDS_ON: Final = "depends_on"
+ON_SUCCESS_OF: Final = "on_success_of"
+
+job_dependencies = Table(
+    "job_dependencies",
+    metadata,
+    Column("job_id", Id, primary_key=True),
+    Column("parent_id", Id, primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Index("job_dependencies_parent_idx", "parent_id"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _kept("at", Instant),
+    _kept("actor", Text),
+    _kept("action", Text),
+    _kept("kind", Text),
+    _kept("subject_id", Text),
+    Column("before", Json),
+    Column("after", Json),
+    Index("audit_subject_idx", "subject_id", "id"),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _kept("kind", Text),
+    _kept("payload", Json),
+    _kept("created_at", Instant),
+    Column("available_at", Instant),  # None = delivered or given up
+    _kept("attempts", Integer, "0"),
+    Column("done_at", Instant),
+    Column("error", Text),
+    Index(
+        "outbox_open_idx",
+        "available_at",
+        sqlite_where=sql("available_at IS NOT NULL"),
+        postgresql_where=sql("available_at IS NOT NULL"),
+    ),
+)
+
+instances = Table(
+    "instances",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _kept("host", Text, "''"),
+    _kept("pid", Integer, "0"),
+    _kept("roles", Json, "'[]'"),
+    _kept("started_at", Instant),
+    _kept("heartbeat_at", Instant),
+    _kept("slots", Integer, "0"),
+    _kept("busy", Integer, "0"),
+    _kept("state", Text, "'running'"),
+    _kept("version", Text, "''"),
+)
+
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), _kept("value", Text))

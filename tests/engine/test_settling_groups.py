@@ -1,0 +1,242 @@
+"""The settler: many endings in one commit, none lost by a failing store, none held back by a bad one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import Connection
+
+from noonday.domain.errors import Unavailable
+from noonday.domain.execution import ExecutionState
+from noonday.domain.job import RetryPolicy
+from noonday.domain.outcome import Completed, Result
+from noonday.domain.schedule import Immediate
+from noonday.store import executions, history
+from noonday.store.database import CommitUnknown
+from noonday.store.executions import Ending
+from noonday.testing import ManualInstance
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+
+class Flaky:
+    """A database that fails the next writes of one verb, before or after they were committed."""
+
+    def __init__(self, scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+        self.failures: list[Exception] = []
+        self.commits = 0
+        self._verb = verb
+        self._write = scheduler.db.write
+        monkeypatch.setattr(scheduler.db, "write", self.write)
+
+    async def write(self, work: Work[T]) -> T:
+        if getattr(getattr(work, "func", work), "__name__", "") != self._verb:
+            return await self._write(work)
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None and not isinstance(failure, CommitUnknown):
+            raise failure
+        result = await self._write(work)
+        self.commits += 1
+        if failure is not None:
+            raise failure
+        return result
+
+
+@pytest.fixture
+def flaky(scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch) -> Flaky:
+    return Flaky(scheduler, monkeypatch, "settle")
+
+
+async def start(scheduler: ManualInstance, count: int, **fields: Any) -> None:
+    for number in range(count):
+        await scheduler.add(f"job-{number}", Immediate(), "work", **fields)
+    await scheduler.engine.planner.run_once()
+    await scheduler.engine.worker.run_once()
+
+
+async def until_waiting(scheduler: ManualInstance, count: int) -> None:
+    async with asyncio.timeout(20):
+        while len(scheduler.engine.settler) < count:
+            await asyncio.sleep(0)
+
+
+async def states(scheduler: ManualInstance) -> list[ExecutionState]:
+    page = await scheduler.db.read(lambda conn: history.page(conn, limit=100))
+    return [run.state for run in page.items]
+
+
+async def test_it_settles_all_that_wait_in_one_commit(scheduler: ManualInstance, flaky: Flaky) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    await start(scheduler, 10)
+    await until_waiting(scheduler, 10)
+    await scheduler.engine.settler.run_once()
+    assert flaky.commits == 1
+    assert scheduler.engine.counters.settled == 10
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 10
+
+
+async def test_it_gathers_the_next_group_while_one_is_being_committed(
+    scheduler: ManualInstance, flaky: Flaky
+) -> None:
+    """The longer a commit takes, the more go into the next."""
+
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    await start(scheduler, 10)
+    await until_waiting(scheduler, 10)
+    settler = scheduler.engine.settler
+    waiting = list(settler._waiting)
+    settler._waiting.clear()
+    settler._waiting.append(waiting[0])
+    settling = asyncio.create_task(settler.run_once())
+    await asyncio.sleep(0)
+    settler._waiting.extend(waiting[1:])
+    async with asyncio.timeout(20):
+        await settling
+    assert flaky.commits == 2
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 10
+
+
+async def test_it_tells_that_an_ending_is_durable_only_once_it_is(
+    scheduler: ManualInstance, flaky: Flaky
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    flaky.failures = [Unavailable("the database is away")]
+    await start(scheduler, 1)
+    await until_waiting(scheduler, 1)
+    settler = scheduler.engine.settler
+    [waiting] = settler._waiting
+    with pytest.raises(Unavailable):
+        await settler.run_once()
+    assert not waiting.durable.done()
+    assert len(settler) == 1
+    assert len(scheduler.engine.leases) == 1  # still held, still renewed
+    await settler.run_once()
+    assert waiting.durable.result() is True
+
+
+async def test_it_loses_no_result_when_the_store_fails_in_the_middle(
+    scheduler: ManualInstance, flaky: Flaky
+) -> None:
+    ran: list[int] = []
+
+    @scheduler.task
+    async def work() -> int:
+        ran.append(1)
+        return 42
+
+    flaky.failures = [Unavailable("away"), OSError("still away"), Unavailable("away")]
+    motion = asyncio.create_task(scheduler.engine.settler.run())
+    await start(scheduler, 10)
+    async with asyncio.timeout(30):
+        while scheduler.engine.counters.settled < 10:
+            await asyncio.sleep(0.01)
+    motion.cancel()
+    assert len(ran) == 10
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 10
+    assert flaky.commits == 1
+
+
+async def test_it_knows_its_own_commit_when_only_the_answer_was_lost(
+    scheduler: ManualInstance, flaky: Flaky
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    flaky.failures = [CommitUnknown()]
+    await start(scheduler, 3)
+    await until_waiting(scheduler, 3)
+    settler = scheduler.engine.settler
+    with pytest.raises(Unavailable):
+        await settler.run_once()
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 3  # it was committed after all
+    await settler.run_once()
+    assert (scheduler.engine.counters.settled, scheduler.engine.counters.refused) == (3, 0)
+
+
+async def test_it_keeps_a_result_beyond_the_end_of_its_lease_as_long_as_nobody_took_it(
+    scheduler: ManualInstance, flaky: Flaky
+) -> None:
+    """What was done is in the history: an outage longer than the lease must not make it run again."""
+
+    @scheduler.task
+    async def work() -> str:
+        return "done"
+
+    flaky.failures = [Unavailable("away")]
+    await start(scheduler, 1)
+    await until_waiting(scheduler, 1)
+    with pytest.raises(Unavailable):
+        await scheduler.engine.settler.run_once()
+    scheduler.clock.advance(minutes=5)
+    await scheduler.engine.recoverer.run_once()  # ours, and not lost
+    await scheduler.run_once()
+    [run] = await scheduler.history("job-0")
+    assert (run.state, run.attempt, run.result.value) == (ExecutionState.COMPLETED, 1, "done")
+
+
+async def test_it_does_not_let_one_ending_hold_back_the_others(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    poison: set[str] = set()
+
+    original = executions.settle
+
+    def patched(conn: Connection, endings: list[Ending], now: Any, chance: float = 0.0) -> Any:
+        if any(e.execution_id in poison and isinstance(e.outcome, Completed) for e in endings):
+            raise ValueError("this result cannot be written")
+        return original(conn, endings, now, chance)
+
+    monkeypatch.setattr("noonday.engine.settler.executions.settle", patched)
+    await start(scheduler, 5, retry=RetryPolicy(max_retries=0))
+    await until_waiting(scheduler, 5)
+    poison.add(scheduler.engine.settler._waiting[2].ending.execution_id)
+    await scheduler.engine.settler.run_once()
+    assert sorted(await states(scheduler)) == ["completed"] * 4 + ["failed"]
+    page = await scheduler.db.read(lambda conn: history.page(conn, status=ExecutionState.FAILED))
+    [failed] = page.items
+    assert failed.error is not None
+    assert "this result cannot be written" in failed.error
+
+
+async def test_it_stores_what_postgres_would_refuse(scheduler: ManualInstance) -> None:
+    @scheduler.task
+    async def work() -> str:
+        return "a\x00b"
+
+    await scheduler.add("nul", Immediate(), "work", retry=RetryPolicy(max_retries=0))
+    await scheduler.run_once()
+    [run] = await scheduler.history("nul")
+    assert run.state in (ExecutionState.COMPLETED, ExecutionState.FAILED)
+
+
+async def test_it_refuses_an_ending_with_a_wrong_token(scheduler: ManualInstance) -> None:
+    @scheduler.task
+    async def work() -> None:
+        await scheduler.clock.sleep(10)
+
+    await start(scheduler, 1)
+    [held] = scheduler.engine.leases
+    settler = scheduler.engine.settler
+    ending = Ending(execution_id=held.id, token="stolen", outcome=Completed(result=Result(value="mine")))
+    answer = settler.offer(ending, attempt=1)
+    await settler.run_once()
+    assert answer.result() is False
+    assert await states(scheduler) == [ExecutionState.RUNNING]
