@@ -5,8 +5,7 @@ BIN  := $(VENV)/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check
 # --no-cache-dir is not given on purpose: a second fresh clone on the same machine installs from pip's cache.
 HASHED := $(PIP) install --quiet --require-hashes
-TESTS ?= tests
-PYTEST_FLAGS ?=
+PYTEST := $(BIN)/python -m pytest
 
 # The first interpreter that is new enough and can make environments. Asked only when .venv is made.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -23,7 +22,13 @@ run: $(VENV)/run.stamp ## start Noonday on http://127.0.0.1:8060 (ARGS="--port 9
 	@exec $(BIN)/noonday serve $(ARGS)
 
 test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels (TESTS=tests/domain for a part)
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(TESTS)
+ifdef TESTS
+	$(PYTEST) $(TESTS)
+else
+	@# Tests that kill processes and look at the real clock have the machine to themselves; the others share it.
+	$(PYTEST) -m crash
+	$(PYTEST) -m "not crash" -n 2
+endif
 
 check: $(VENV)/dev.stamp ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .

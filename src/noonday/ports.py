@@ -14,7 +14,7 @@ from noonday.domain.outcome import NOTHING, Outcome, Result
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An execution that this instance may run as long as its lease lives; `execution.lease_token` proves it."""
+    """An execution that this instance may run while its lease lives; `execution.lease_token` proves it."""
 
     job: Job
     execution: Execution
@@ -29,8 +29,8 @@ class Run:
     """One attempt in progress: what the runner hands to a target.
 
     The runner stops an attempt (time-out, cancel, lost lease, shutdown) by cancelling the task that awaits
-    `TargetRunner.run`. The target then ends what it started, within `grace`, calls `keep` with what is known so
-    far, and lets the CancelledError go on: the runner alone knows why, and makes the Outcome.
+    `TargetRunner.run`. The target then ends what it started, within `grace`, calls `keep` with what is known
+    so far, and lets the CancelledError go on: the runner alone knows why, and makes the Outcome.
     """
 
     claim: Claim
@@ -52,8 +52,9 @@ class Run:
 class TargetRunner(Protocol):
     """Runs one kind of target.
 
-    Never raises for a run that went wrong: that is a Failed outcome, with `retryable` decided here. Raises only
-    CancelledError. Bounds what it reads and keeps. Leaves nothing behind when cancelled: no process, no socket.
+    Never raises for a run that went wrong: that is a Failed outcome, with `retryable` decided here. Raises
+    only CancelledError. Bounds what it reads and keeps. Leaves nothing behind when cancelled: no process, no
+    socket.
     """
 
     async def run(self, run: Run) -> Outcome: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,29 @@ def test_it_asks_before_it_removes_and_wants_a_yes_in_scripts(cli: Terminal) -> 
     assert cli("jobs", "show", "x").code == 0
     assert cli("jobs", "rm", "x", "--yes").code == 0
     assert cli("jobs", "show", "x").code == 3
+
+
+@pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("YES\n", True), ("n\n", False), ("", False)])
+def test_it_takes_only_a_yes_for_a_yes(
+    cli: Terminal, monkeypatch: pytest.MonkeyPatch, typed: str, gone: bool
+) -> None:
+    class Person(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    cli("jobs", "add", "x", "--manual", "--url", "http://a.example/")
+    monkeypatch.setattr("sys.stdin", Person(typed))
+    answer = cli("jobs", "rm", "x")
+    assert "Remove x and the history? [y/N]" in answer.err
+    assert answer.code == (0 if gone else 130)
+    assert (cli("jobs", "show", "x").code == 3) is gone
+
+
+def test_it_cancels_what_waits_and_leaves_the_job(cli: Terminal) -> None:
+    cli("jobs", "add", "x", *FAR, "--url", "http://a.example/")
+    cli("jobs", "run", "x")
+    assert cli("jobs", "cancel", "x", "--runs", "--json").json["jobs"][0]["status"] == "scheduled"
+    assert [run["status"] for run in cli("history", "x", "--json").json["executions"]] == ["cancelled"]
 
 
 def test_it_cancels_a_job_for_good(cli: Terminal) -> None:

@@ -123,6 +123,7 @@ def test_it_reads_a_job_from_stdin_and_wants_a_yes_where_nobody_answers(tmp_path
     assert "--yes" in refused.stderr
 
 
+@pytest.mark.crash
 def test_it_follows_a_run_on_a_server_beside_it(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         assert (

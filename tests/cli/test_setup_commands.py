@@ -38,6 +38,41 @@ def test_it_refuses_an_unknown_revision_by_name(cli: Terminal) -> None:
     assert "'nowhere'" in answer.err
 
 
+@pytest.mark.parametrize(
+    "words", [["migrate"], ["migrate", "--status"], ["jobs", "list"], ["history"]], ids=" ".join
+)
+def test_it_says_in_one_line_that_a_database_cannot_be_reached(cli: Terminal, words: list[str]) -> None:
+    answer = cli(*words, "--db", "postgresql://me:hunter2@127.0.0.1:1/jobs")
+    assert answer.code == 6
+    assert answer.err.startswith("noonday: PostgreSQL jobs on 127.0.0.1 cannot be used: ")
+    assert len(answer.err.splitlines()) == 1
+    assert "hunter2" not in answer.err
+
+
+@pytest.mark.parametrize(
+    "words", [["migrate"], ["jobs", "add", "x", "--manual", "--url", "http://a.example/"]], ids=" ".join
+)
+def test_it_says_in_one_line_that_a_file_is_no_database(
+    cli: Terminal, folder: Path, words: list[str]
+) -> None:
+    (folder / "text.db").write_text("not a database, but long enough to look like the header of one" * 3)
+    answer = cli(*words, "--db", "sqlite:///text.db")
+    assert answer.code == 6
+    assert answer.err == "noonday: SQLite text.db cannot be used: file is not a database\n"
+    (folder / "plain").write_text("a file where a folder should be")
+    assert cli(*words, "--db", "sqlite:///plain/noonday.db").code == 6
+
+
+def test_it_works_on_postgresql(cli: Terminal, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", postgres_url)
+    assert cli("jobs", "add", "x", "--daily", "02:00", "--", "true").code == 0
+    assert cli("jobs", "pause", "x").code == 0
+    run = cli("jobs", "run", "x", "--json").json
+    assert cli("jobs", "list", "--json").json["jobs"][0]["name"] == "x"
+    assert cli("history", "x", "--json").json["executions"][0]["id"] == run["id"]
+    assert cli("jobs", "rm", "x", "-y").code == 0
+
+
 def test_it_prints_every_setting_with_its_source(cli: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "9001")
     monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@db.example/jobs")

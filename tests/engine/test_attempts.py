@@ -14,6 +14,7 @@ from noonday.domain.execution import Execution, ExecutionState, WaitReason
 from noonday.domain.job import OnLost, RetryPolicy
 from noonday.domain.outcome import Completed, Outcome
 from noonday.domain.schedule import Immediate, Interval, IntervalUnit, Once
+from noonday.engine.held import Stop, outcome_of
 from noonday.ports import Run
 from noonday.store.leases import report
 from noonday.targets.tasks import TaskFailed, current
@@ -209,9 +210,15 @@ async def test_it_refuses_the_result_of_a_zombie(scheduler: ManualInstance) -> N
 
 
 async def test_it_stops_an_attempt_whose_lease_somebody_else_has(scheduler: ManualInstance) -> None:
+    """And what such an attempt still returns is not even offered."""
+
     @scheduler.task
-    async def work() -> None:
-        await scheduler.clock.sleep(100)
+    async def work() -> str:
+        try:
+            await scheduler.clock.sleep(100)
+        except asyncio.CancelledError:
+            return "mine all the same"
+        return "done"
 
     await scheduler.add("long", Immediate(), "work", retry=RetryPolicy(on_lost=OnLost.FAIL))
     await scheduler.run_once()
@@ -222,7 +229,7 @@ async def test_it_stops_an_attempt_whose_lease_somebody_else_has(scheduler: Manu
         assert failed.state is ExecutionState.FAILED
         scheduler.resume()
         await scheduler.run_once()
-        assert scheduler.engine.counters.lease_losses == 1
+        assert (scheduler.engine.counters.lease_losses, scheduler.engine.counters.refused) == (1, 0)
         assert len(scheduler.engine.leases) == 0
         assert await only(scheduler, "long") == failed
 
@@ -331,3 +338,23 @@ async def test_it_starts_a_run_that_is_due_now_without_delay(scheduler: ManualIn
     await scheduler.tick(seconds=11)
     run = await only(scheduler, "dot")
     assert run.started_at == run.scheduled_for == at("2027-01-01T12:00:10.250Z")
+
+
+async def test_it_reports_nothing_of_a_cancelled_attempt_whose_lease_is_gone_too(
+    scheduler: ManualInstance,
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        await scheduler.clock.sleep(1000)
+
+    await scheduler.add("long", Immediate(), "work")
+    await scheduler.run_once()
+    [held] = scheduler.engine.leases
+    held.stop(Stop.CANCEL, scheduler.clock.monotonic())
+    held.stop(Stop.LOST, scheduler.clock.monotonic())
+    held.stop(Stop.TIME_OUT, scheduler.clock.monotonic())
+    assert held.stopped is Stop.LOST
+    assert outcome_of(held) is None
+    await scheduler.run_once()
+    assert (await only(scheduler, "long")).state is ExecutionState.RUNNING  # until its lease is over
+    assert scheduler.engine.counters.settled == 0

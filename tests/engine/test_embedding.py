@@ -52,6 +52,24 @@ async def test_it_fires_by_itself_at_its_second(db_url: str) -> None:
         assert timedelta() <= run.started_at - run.scheduled_for < timedelta(seconds=1)
 
 
+async def test_it_wakes_its_worker_when_a_slot_becomes_free(db_url: str) -> None:
+    done: list[int] = []
+    all_done = asyncio.Event()
+
+    async def work() -> None:
+        await asyncio.sleep(0.06)  # too long to claim ahead
+        done.append(1)
+        if len(done) == 4:
+            all_done.set()
+
+    async with Scheduler(db_url, tasks=TaskRegistry(), workers=1) as scheduler:
+        for number in range(4):
+            await scheduler.add(f"job-{number}", work)
+            await scheduler.run(f"job-{number}")
+        async with asyncio.timeout(20):
+            await all_done.wait()
+
+
 async def test_it_may_be_told_the_same_at_each_start(sqlite_url: str) -> None:
     async def work() -> None:
         pass

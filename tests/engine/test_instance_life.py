@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from noonday.domain.errors import Invalid
+from noonday.domain.errors import Invalid, Unavailable
 from noonday.instance import Instance
 from noonday.instance.server import bind, url_of
 from noonday.settings import Settings, load
@@ -97,6 +97,16 @@ async def test_it_names_the_task_module_that_cannot_be_imported(sqlite_url: str)
     made = settings(sqlite_url, task_modules=("no_such_module",))
     with pytest.raises(Invalid, match="TASK_MODULES: 'no_such_module' cannot be imported"):
         await Instance(made).run(asyncio.Event())
+
+
+async def test_it_gives_up_waiting_for_its_database_when_it_is_told_to_stop() -> None:
+    stop = asyncio.Event()
+    life = asyncio.create_task(Instance(settings("postgresql://nobody@127.0.0.1:1/nothing")).run(stop))
+    await asyncio.sleep(0)
+    stop.set()
+    with pytest.raises(Unavailable, match="cannot be used"):
+        async with asyncio.timeout(20):
+            await life
 
 
 def test_it_finds_a_free_port_and_says_which() -> None:

@@ -211,3 +211,21 @@ async def test_it_prunes_old_history_and_keeps_what_is_open(scheduler: ManualIns
     assert len(ended) == 5
     assert scheduler.engine.counters.pruned == 25
     assert max(row.scheduled_for for row in ended) == at("2027-01-01T12:05:00Z")
+
+
+async def test_it_sleeps_until_the_earliest_lease_ends_and_never_longer_than_one_lease(
+    scheduler: ManualInstance,
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        await scheduler.clock.sleep(1000)
+
+    recoverer = scheduler.engine.recoverer
+    assert await recoverer.run_once() == at("2027-01-01T12:00:30Z")
+    await scheduler.add("long", Immediate(), "work")
+    await scheduler.engine.planner.run_once()
+    await scheduler.engine.worker.run_once()
+    scheduler.clock.advance(seconds=20)
+    assert await recoverer.run_once() == at("2027-01-01T12:00:30Z")
+    scheduler.clock.advance(seconds=15)  # over, but held by this very process: no hot loop about it
+    assert await recoverer.run_once() == at("2027-01-01T12:00:35.100Z")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from noonday.domain.errors import Unavailable
 from noonday.domain.execution import ExecutionState
@@ -137,7 +138,8 @@ async def test_it_loses_no_result_when_the_store_fails_in_the_middle(
         ran.append(1)
         return 42
 
-    flaky.failures = [Unavailable("away"), OSError("still away"), Unavailable("away")]
+    broken = OperationalError("COMMIT", {}, Exception("server closed the connection"))
+    flaky.failures = [Unavailable("away"), broken, OSError("still away"), broken]
     motion = asyncio.create_task(scheduler.engine.settler.run())
     await start(scheduler, 10)
     async with asyncio.timeout(30):

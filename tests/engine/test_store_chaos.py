@@ -49,6 +49,7 @@ async def engine_running(url: str, tasks: TaskRegistry) -> AsyncIterator[Parts]:
             clock=CLOCK,
             config=config,
             targets=lambda secret: TargetsConfig(signing_secret=secret, tasks=tasks),
+            stop=asyncio.Event(),
         ) as parts,
         asyncio.TaskGroup() as group,
     ):

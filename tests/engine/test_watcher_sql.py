@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
+from noonday.domain import planning
 from noonday.domain.execution import ExecutionState, SkipReason
-from noonday.domain.job import JobState
+from noonday.domain.job import Job, JobState
 from noonday.domain.schedule import Cron, Interval, IntervalUnit
 from noonday.engine.watcher import WatcherConfig
 from noonday.testing import ManualInstance
@@ -108,3 +111,25 @@ async def test_it_takes_many_changes_in_small_batches(scheduler: ManualInstance)
     await scheduler.engine.watcher.run_once()
     for number in range(10):
         assert (await scheduler.jobs.get(f"job-{number}")).next_run_at == at("2027-01-01T13:00:00Z")
+
+
+async def test_it_sets_a_job_aside_whose_new_schedule_cannot_be_computed(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scheduler.add("odd", Cron(expression="0 * * * *"), "work")
+    await scheduler.add("fine", Cron(expression="0 * * * *"), "work")
+    await sql(scheduler, "UPDATE jobs SET cron_expression = '30 * * * *'")
+
+    def poisoned(job: Job, now: datetime) -> planning.Plan:
+        if job.name == "odd":
+            raise ZeroDivisionError("a hole in the calendar")
+        return planning.arm(job, now)
+
+    monkeypatch.setattr("noonday.engine.watcher.arm", poisoned)
+    await scheduler.engine.watcher.run_once()
+    assert (await scheduler.jobs.get("fine")).next_run_at == at("2027-01-01T12:30:00Z")
+    odd = await scheduler.jobs.get("odd")
+    assert (odd.paused, odd.state) == (True, JobState.PAUSED)
+    [row] = await scheduler.history("odd")
+    assert row.detail is not None
+    assert "a hole in the calendar" in row.detail

@@ -53,8 +53,7 @@ def full(db: Database, request: pytest.FixtureRequest) -> Database:
     busy = a_job(next_run_at=NOON)
 
     def fill(conn: Connection) -> None:
-        for job in (*quiet, busy):
-            jobs.add(conn, job)
+        jobs.add_many(conn, [*quiet, busy])
         done = [
             an_execution(
                 job=busy, scheduled_for=NOON - n * MINUTE, state=ExecutionState.COMPLETED, completed_at=NOON

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
 
 from noonday.cli.errors import Hint
 from noonday.cli.output import say
@@ -10,7 +14,7 @@ from noonday.domain.errors import Unavailable
 from noonday.store import migrate
 from noonday.store.engines import in_memory, normalise_url
 
-__all__ = ["described", "exists", "ready"]
+__all__ = ["described", "exists", "reached", "ready"]
 
 
 def described(url: str) -> str:
@@ -31,17 +35,30 @@ def exists(url: str) -> None:
         )
 
 
+@contextmanager
+def reached(url: str) -> Iterator[None]:
+    """What the driver says when the database cannot be used, as one line."""
+    try:
+        yield
+    except DBAPIError as exc:
+        reason = str(exc.orig).strip().splitlines()[0]
+        raise Unavailable(f"{described(url)} cannot be used: {reason}") from exc
+    except OSError as exc:  # the folder of a SQLite file
+        raise Unavailable(f"{described(url)} cannot be used: {exc}") from exc
+
+
 def ready(url: str, *, make: bool) -> None:
     """Raises unless the schema is that of this version; `make` fills a database that is absent or empty."""
     if not make:
         exists(url)
-    missing = migrate.pending(url)
-    if not missing:
-        return
-    if make and migrate.current(url) is None:
-        say(f"making a new database: {described(url)}")
-        migrate.upgrade(url)
-        return
+    with reached(url):
+        missing = migrate.pending(url)
+        if not missing:
+            return
+        if make and migrate.current(url) is None:
+            say(f"making a new database: {described(url)}")
+            migrate.upgrade(url)
+            return
     raise Hint(
         Unavailable(f"{described(url)} has an older schema: {', '.join(missing)} missing"), "noonday migrate"
     )

@@ -7,10 +7,12 @@ import getpass
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import TypeVar
 
 from noonday.cli.database import ready
 from noonday.cli.errors import Hint
+from noonday.cli.policies import vet
 from noonday.clock import SystemClock
 from noonday.control.executions import Executions
 from noonday.control.jobs import Jobs
@@ -64,7 +66,7 @@ async def _work(work: Callable[[Desk], Awaitable[T]], settings: Settings) -> T:
     try:
         desk = Desk(
             settings=settings,
-            jobs=Jobs(database, clock),
+            jobs=Jobs(database, clock, vet=partial(vet, settings)),
             executions=Executions(database, clock),
             clock=clock,
             by=_user(),

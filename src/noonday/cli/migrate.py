@@ -10,7 +10,7 @@ from cyclopts import App
 
 from noonday.cli import output
 from noonday.cli.asking import confirmed
-from noonday.cli.database import described, exists
+from noonday.cli.database import described, exists, reached
 from noonday.cli.errors import INTERRUPTED
 from noonday.cli.flags import Db, Json, Yes
 from noonday.domain.errors import invalid
@@ -43,14 +43,12 @@ def up(
     if status:
         _status(url, json=json)
         return
-    missing = migrate.pending(url)
-    with _known(to):
+    with reached(url), _known(to):
+        missing = migrate.pending(url)
         migrate.upgrade(url, to)
-    at = migrate.current(url)
+        at, left = migrate.current(url), migrate.pending(url)
     if json:
-        output.data(
-            {"revision": at, "applied": [step for step in missing if step not in migrate.pending(url)]}
-        )
+        output.data({"revision": at, "applied": [step for step in missing if step not in left]})
     elif missing:
         output.say(f"{described(url)} is now at {at}")
     else:
@@ -73,9 +71,9 @@ def down(*, to: str = "-1", yes: Yes = False, database_url: Db = None) -> int:
     exists(url)
     if not confirmed(f"Take {described(url)} back to {to}? Data may be lost.", yes=yes):
         return INTERRUPTED
-    with _known(to):
+    with reached(url), _known(to):
         migrate.downgrade(url, to)
-    output.say(f"{described(url)} is now at {migrate.current(url) or 'base'}")
+        output.say(f"{described(url)} is now at {migrate.current(url) or 'base'}")
     return 0
 
 
@@ -89,7 +87,8 @@ def _known(revision: str) -> Iterator[None]:
 
 def _status(url: str, *, json: bool) -> None:
     exists(url)
-    at, missing = migrate.current(url), migrate.pending(url)
+    with reached(url):
+        at, missing = migrate.current(url), migrate.pending(url)
     if json:
         output.data({"revision": at, "missing": missing})
         return

@@ -24,5 +24,5 @@ def serve(*, flags: ServeFlags = _NONE) -> int:
 def _greeting(settings: Settings) -> str:
     store = next(line.value for line in settings.sources() if line.name == "DATABASE_URL")
     reach = "open without sign-in" + (" beyond loopback" if settings.allow_open else ", loopback only")
-    own = f"Noonday {version('noonday')} on {settings.base_url}"
+    own = f"Noonday {version('noonday')} on {settings.base_url if settings.port else 'a free port'}"
     return f"{own} · {store} · {settings.workers} workers · {reach} · Ctrl-C stops"

@@ -61,9 +61,9 @@ def run_reason(run: Json, *, utc: bool) -> str:
         told.append(run["detail"])
     if run["error_message"]:
         told.append(run["error_message"].strip().splitlines()[0][:200])
-    if not told:
-        told.extend(_result(run))
-    return ": ".join(told)
+    told.extend(_result(run) if not told else ())
+    asked = f"asked for by {run['triggered_by_user']}" if run["triggered_by_user"] else run["cause"]
+    return ": ".join(told) if run["cause"] == "schedule" else "; ".join([asked, *told])
 
 
 def counted(shown: int, total: int, offset: int, noun: str = "job") -> str:

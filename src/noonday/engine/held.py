@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import NOTHING, Cancelled, Outcome, Released, TimedOut
 from noonday.ports import Claim, Run
+from noonday.store.executions import Ending
 
 NEVER = float("inf")
 
@@ -37,6 +39,7 @@ class Held:
     trusted_until: float  # beyond it the lease may be somebody else's
     waiting_since: float
     deadline: float = NEVER  # the attempt's time-out, known once it runs
+    started_at: datetime | None = None  # of the wall clock, for the record
     stopped: Stop | None = None
     stopped_at: float = NEVER
     ended: bool = False  # its outcome is known; from here on only the token decides
@@ -60,6 +63,15 @@ class Held:
     def renewable(self) -> bool:
         """Not what is lost, nor what now lives by the heartbeats of its target."""
         return self.stopped is not Stop.LOST and not self.accepted
+
+    def ending(self, outcome: Outcome, ended_at: datetime) -> Ending:
+        return Ending(
+            execution_id=self.id,
+            token=self.token,
+            outcome=outcome,
+            started_at=self.started_at,
+            ended_at=ended_at,
+        )
 
     def stop(self, why: Stop, now: float) -> None:
         """The first reason counts, except that a lost lease overrules all: nothing may be reported then."""

@@ -19,7 +19,6 @@ from noonday.engine.settler import Settler
 from noonday.ports import Claim
 from noonday.store import executions
 from noonday.store.database import Database
-from noonday.store.executions import Ending
 from noonday.store.notices import CANCEL
 
 log = structlog.get_logger(__name__)
@@ -76,6 +75,7 @@ class Leases(Actor):
         """The attempt begins: from now on it has a time-out."""
         now = self.clock.monotonic()
         held.scope = scope
+        held.started_at = self.clock.now()
         held.deadline = now + held.claim.job.timeout.total_seconds()
         if self._config.timers:
             held.set_timer(now)
@@ -157,7 +157,6 @@ class Leases(Actor):
         )
         outcome = outcome_of(one)
         if outcome is not None:
-            ending = Ending(execution_id=one.id, token=one.token, outcome=outcome)
-            self._settler.offer(ending, one.claim.execution.attempt)
+            self._settler.offer(one.ending(outcome, self.clock.now()), one.claim.execution.attempt)
         self.drop(one)
         one.leave()

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from noonday.clock import Clock
 from noonday.domain.errors import Unavailable
@@ -107,4 +108,4 @@ def first_line(exc: BaseException) -> str:
 
 def is_outage(exc: BaseException) -> bool:
     """Is it the world that is down, rather than something wrong with what was asked?"""
-    return isinstance(exc, Unavailable | OSError | TimeoutError)
+    return isinstance(exc, Unavailable | OperationalError | InterfaceError | OSError | TimeoutError)

@@ -24,7 +24,7 @@ from noonday.engine.settler import Settler
 from noonday.ports import Claim
 from noonday.store import executions
 from noonday.store.database import Database
-from noonday.store.executions import ClaimOrder, Ending
+from noonday.store.executions import ClaimOrder
 from noonday.store.notices import WORK
 
 log = structlog.get_logger(__name__)
@@ -178,7 +178,7 @@ class Worker(Actor):
                 self._pace.ran(self.clock.monotonic() - began)
             self._leave(held)
             if outcome is not None:
-                ending = Ending(execution_id=held.id, token=held.token, outcome=outcome)
+                ending = held.ending(outcome, self.clock.now())
                 await self._hands.settler.settle(ending, held.claim.execution.attempt)
         except asyncio.CancelledError:
             self._ready.clear()  # the worker itself is ended: what waits here is left to its lease

@@ -1,4 +1,4 @@
-"""When the time-zone data changes, computes future times anew: jobs keep wall-clock text and zone, never offsets."""
+"""When the time-zone data changes, computes future times anew: jobs keep wall-clock text and zone alone."""
 
 from __future__ import annotations
 

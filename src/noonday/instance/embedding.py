@@ -76,6 +76,7 @@ class Scheduler:
             clock=self._clock,
             config=self._config,
             targets=lambda secret: TargetsConfig(signing_secret=secret, tasks=self._tasks, clock=self._clock),
+            stop=self._stop,
         ) as parts:
             self._db = parts.db
             self.jobs = Jobs(parts.db, self._clock)

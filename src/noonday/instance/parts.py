@@ -59,10 +59,15 @@ class Ears(Actor):
 
 @asynccontextmanager
 async def assembled(
-    *, database_url: str, clock: Clock, config: EngineConfig, targets: Callable[[bytes], TargetsConfig]
+    *,
+    database_url: str,
+    clock: Clock,
+    config: EngineConfig,
+    targets: Callable[[bytes], TargetsConfig],
+    stop: asyncio.Event,
 ) -> AsyncIterator[Parts]:
-    """`targets` is given the secret that this database keeps for signing."""
-    await _migrate(database_url, clock)
+    """`targets` is given the secret that this database keeps for signing; `stop` ends the wait for it."""
+    await _migrate(database_url, clock, stop)
     db = Database(database_url)
     try:
         secret = await db.write(meta.secret)
@@ -104,7 +109,7 @@ def _parts(db: Database, clock: Clock, hands: Targets, config: EngineConfig, sec
     return Parts(db=db, clock=clock, targets=hands, engine=engine, secret=secret, started_at=started_at)
 
 
-async def _migrate(database_url: str, clock: Clock) -> None:
+async def _migrate(database_url: str, clock: Clock, stop: asyncio.Event) -> None:
     """Under a lock, so that several may start at once. A database that is still starting gets a moment."""
     until = clock.monotonic() + _PATIENCE
     said = False
@@ -113,12 +118,12 @@ async def _migrate(database_url: str, clock: Clock) -> None:
             return await asyncio.to_thread(migrate.upgrade, database_url)
         except DBAPIError as exc:
             reason = str(exc.orig).strip().split("\n", 1)[0]
-            if clock.monotonic() > until:
+            if clock.monotonic() > until or stop.is_set():
                 raise Unavailable(f"the database cannot be used: {reason}") from exc
             if not said:
                 log.warning("waiting for the database", action="start", error=reason)
                 said = True
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.3)
 
 
 def own_version() -> str:

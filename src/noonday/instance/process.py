@@ -58,6 +58,7 @@ class Instance:
                 clock=self._clock,
                 config=_engine_config(settings),
                 targets=partial(self._targets, sock.getsockname()[1]),
+                stop=stop,
             ) as parts:
                 server = Server(create_app(self._services(parts)))
                 return await self._live(parts, server, sock, stop)

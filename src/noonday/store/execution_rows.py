@@ -96,6 +96,7 @@ def settled_values(execution: Execution) -> dict[str, Any]:
         "remote": execution.remote,
         "cancel_url": execution.cancel_url,
         "instance_id": execution.instance_id,
+        "started_at": execution.started_at,
         "completed_at": execution.completed_at,
         "progress": execution.progress,
         "progress_message": _clean(execution.progress_message),

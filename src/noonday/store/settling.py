@@ -50,6 +50,8 @@ class Ending:
     execution_id: ExecutionId
     token: str
     outcome: Outcome
+    started_at: datetime | None = None  # when it really began: it may have waited a moment for its slot
+    ended_at: datetime | None = None  # an outage may lie between the end and its settling
 
 
 def settle(
@@ -65,7 +67,7 @@ def settle(
     rows = _lock_jobs(conn, told)
     settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now))
     for place, execution in enumerate(_running(conn, told)):
-        settling.decide(execution, told[execution.id].outcome, (chance + place * GOLDEN) % 1.0)
+        settling.decide(execution, told[execution.id], (chance + place * GOLDEN) % 1.0)
     if settling.done:
         settling.write()
     return settling.done
@@ -129,14 +131,17 @@ class _Settling:
     values: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
 
-    def decide(self, execution: Execution, outcome: Outcome, chance: float) -> None:
+    def decide(self, execution: Execution, ending: Ending, chance: float) -> None:
         job = self.jobs[execution.job_id]
+        at = ending.ended_at or self.now
+        if ending.started_at is not None:
+            execution = replace(execution, started_at=ending.started_at)
         try:
-            self._keep(decide(job, execution, outcome, self.now, chance))
+            self._keep(decide(job, execution, ending.outcome, at, chance))
         except Exception as exc:  # an outcome that cannot be kept must not hold back the others
             log.error("an outcome cannot be kept", execution_id=execution.id, action="settle", exc_info=exc)
             plain = Failed(error=f"the outcome cannot be kept: {exc!r}", retryable=False)
-            self._keep(decide(job, execution, plain, self.now, chance))
+            self._keep(decide(job, execution, plain, at, chance))
 
     def _keep(self, settlement: Settlement) -> None:
         values, attempt = settled_values(settlement.execution), settlement.attempt

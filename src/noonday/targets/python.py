@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, assert_never
 
 from noonday.domain.outcome import Failed, Outcome, Result
@@ -89,12 +89,17 @@ def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:
 
 def _misfit(function: Callable[..., Any], target: PythonTarget) -> str | None:
     try:
-        inspect.signature(function).bind(*target.args, **target.kwargs)
+        _signature(function).bind(*target.args, **target.kwargs)
     except TypeError as exc:
         return f"the arguments do not fit {target.task}: {exc}"
     except ValueError:
         return None  # built in C, without a signature: calling it will tell
     return None
+
+
+@lru_cache(maxsize=1024)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 def _still_running() -> Result:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from noonday.api.schemas import JobDefaults, job_json, to_job
+from noonday.api.schemas import job_json, to_job
 from noonday.cli import output, showing
 from noonday.cli.adding.body import checked, read
 from noonday.cli.adding.how import PolicyFlags
@@ -16,9 +16,10 @@ from noonday.cli.adding.what import TargetFlags
 from noonday.cli.adding.when import WhenFlags
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
+from noonday.cli.policies import defaults, vet
 from noonday.clock import SystemClock
 from noonday.domain.errors import Invalid, Problem
-from noonday.domain.job import Job, JobId, MisfirePolicy, OverlapPolicy
+from noonday.domain.job import Job, JobId
 from noonday.domain.occurrences import check
 from noonday.ids import new_id
 from noonday.settings import Settings, load
@@ -92,17 +93,10 @@ def _job(body: Wire, settings: Settings) -> Job:
     if not (body.get("target") or body.get("url")):
         raise Invalid(Problem("target", "is missing: say --url, --task, --service, or a command after --"))
     now = SystemClock().now()
-    job = to_job(checked(body), JobId(new_id(now)), now, _defaults(settings))
+    job = to_job(checked(body), JobId(new_id(now)), now, defaults(settings))
     check(job.timing)
+    vet(settings, job)
     return job
-
-
-def _defaults(settings: Settings) -> JobDefaults:
-    return JobDefaults(
-        timeout=settings.job_timeout,
-        misfire=MisfirePolicy(grace=settings.job_misfire_grace, coalesce=settings.job_coalesce),
-        overlapping=OverlapPolicy(max_instances=settings.job_max_instances),
-    )
 
 
 def _tell(jobs: list[Job], way: Way, *, file: str | None) -> None:
