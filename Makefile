@@ -43,7 +43,7 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)
 
 lock: $(VENV)/dev.stamp ## write requirements/*.lock anew from pyproject.toml (UPGRADE=1 for the newest versions)

@@ -21,18 +21,21 @@ class Reporter:
         self._fraction: float | None = None
         self._message: str | None = None
         self._waiting = False
+        self._wake = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None  # made for the first report: most tasks never report
+        self._over = False
 
     async def __aenter__(self) -> Reporter:
         self._loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
-        self._pump = self._loop.create_task(self._carry())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, stack: TracebackType | None
     ) -> None:
-        self._pump.cancel()
-        await asyncio.wait([self._pump])
+        self._over = True
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.wait([self._pump])
         if kind is None:
             await self._deliver()
 
@@ -44,9 +47,14 @@ class Reporter:
                 return
             self._waiting = True
         try:
-            self._loop.call_soon_threadsafe(self._wake.set)
+            self._loop.call_soon_threadsafe(self._knock)
         except RuntimeError:
             log.debug("a report came after the loop had closed")
+
+    def _knock(self) -> None:
+        self._wake.set()
+        if self._pump is None and not self._over:
+            self._pump = self._loop.create_task(self._carry())
 
     async def _carry(self) -> None:
         while True:
