@@ -36,6 +36,7 @@ class Settler(Actor):
     """Group commit. An outage of the database loses no ending: they wait, and then the token decides."""
 
     name = "settler"
+    gap = 0.02  # the first ending goes at once, those close behind share a commit: claims get through
 
     def __init__(
         self, *, db: Database, clock: Clock, counters: Counters, chance: Callable[[], float], batch: int = 500

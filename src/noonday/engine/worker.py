@@ -69,6 +69,7 @@ class Worker(Actor):
         self._hands = hands
         self._config = config
         self._pace = Pace(slots=config.slots, most=config.claim_batch)
+        self._hungry = True  # there may be more to claim than there was room for
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
         self._unclaimed = asyncio.Event()  # set while no claim is on its way
@@ -92,13 +93,15 @@ class Worker(Actor):
         self._hand_back_what_waits()
         limit = self._room()
         if limit <= 0:
+            self._hungry = True
             return timedelta(seconds=_LONGEST_WAIT) if self._ready else None
-        claims, next_at = await self._claim(limit)
-        if len(claims) == limit:
+        asked_at = self.clock.now()
+        claims, next_at = await self._claim(limit, asked_at)
+        self._hungry = len(claims) == limit
+        if self._hungry:
             return timedelta()
-        now = self.clock.now()
-        if next_at is not None and next_at <= now:
-            return timedelta() if claims else _LOCKED_ELSEWHERE
+        if not claims and next_at is not None and next_at <= asked_at:
+            return _LOCKED_ELSEWHERE
         return next_at
 
     async def drain(self) -> None:
@@ -128,14 +131,14 @@ class Worker(Actor):
         room = self._config.slots + ahead - len(self._running) - len(self._ready)
         return min(room, self._config.claim_batch)
 
-    async def _claim(self, limit: int) -> tuple[list[Claim], datetime | None]:
+    async def _claim(self, limit: int, now: datetime) -> tuple[list[Claim], datetime | None]:
         self._unclaimed.clear()
         try:
             claimed_at = self.clock.monotonic()  # before the lease is asked for
             order = ClaimOrder(
                 instance_id=self._config.instance_id,
                 limit=limit,
-                now=self.clock.now(),
+                now=now,
                 lease=self._config.lease,
                 ageing=self._config.ageing,
             )
@@ -195,7 +198,7 @@ class Worker(Actor):
         if held in self._running:
             self._running.discard(held)
             self._fill_slots()
-            if self._room() > 0:
+            if self._hungry and self._room() > 0:
                 self.wake.set()
 
 
