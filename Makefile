@@ -41,7 +41,7 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 	$(BIN)/ruff format .
 
 bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
-	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench $(ARGS)
 
 LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)

@@ -14,12 +14,12 @@ from noonday.domain.execution import Execution, ExecutionId
 from noonday.domain.job import Job
 from noonday.domain.outcome import Outcome
 from noonday.domain.planning import Facts, plan
-from noonday.engine.records import records
 from noonday.store import audit, executions, history, jobs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
 from noonday.store.jobs import Advance
+from noonday.store.records import records
 from tests.factories import NOON, a_job
 
 

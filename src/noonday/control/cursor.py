@@ -7,14 +7,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from noonday.control import rows
 from noonday.domain.errors import Invalid, Problem
 from noonday.domain.execution import Execution, SkipReason
 from noonday.domain.job import Job
 from noonday.domain.occurrences import next_after
 from noonday.domain.planning import arm, lapse
 from noonday.domain.schedule import Event, Immediate, Manual, Once
-from noonday.store import executions
+from noonday.store import executions, records
 from noonday.store.tables import jobs
 
 
@@ -26,7 +25,7 @@ def start(job: Job, now: datetime) -> tuple[Job, list[Execution]]:
     if armed.next_run_at is None and not isinstance(job.timing.schedule, Event | Manual):
         raise Invalid(_never(job, now))
     made = replace(job, next_run_at=armed.next_run_at, fire_count=armed.fire_count)
-    return made, rows.lapses(made, armed.lapses, now)
+    return made, records.lapses(made, armed.lapses, now)
 
 
 def hold(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job:
@@ -74,7 +73,7 @@ def go_on(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job:
     following = None if _used_up(job, armed.next_run_at, now) else armed.next_run_at
     if following is None or following > now:  # else its one instant is still good
         pass_over(conn, job, now, reason)
-    executions.plan(conn, rows.lapses(job, armed.lapses, now))
+    executions.plan(conn, records.lapses(job, armed.lapses, now))
     return replace(job, next_run_at=following, fire_count=armed.fire_count)
 
 
@@ -87,7 +86,7 @@ def _used_up(job: Job, following: datetime | None, now: datetime) -> bool:
 def pass_over(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> None:
     """Record the instants from the cursor to now, which will not run."""
     if job.next_run_at is not None and job.next_run_at <= now:
-        executions.plan(conn, rows.lapses(job, [lapse(job, job.next_run_at, now, reason)], now))
+        executions.plan(conn, records.lapses(job, [lapse(job, job.next_run_at, now, reason)], now))
 
 
 def _resting(job: Job) -> SkipReason | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.control import cursor, dependencies, rows
+from noonday.control import cursor, dependencies
 from noonday.control.errors import Outdated
 from noonday.control.snapshots import difference, snapshot
 from noonday.domain.errors import Invalid, MoveRefused
@@ -18,7 +18,7 @@ from noonday.domain.execution import Execution, ExecutionState, SkipReason
 from noonday.domain.job import Job, JobState, Overlap
 from noonday.domain.lifecycle import move, resting_state
 from noonday.domain.occurrences import check
-from noonday.store import audit, executions, jobs
+from noonday.store import audit, executions, jobs, records
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
@@ -155,7 +155,7 @@ class Jobs:
         def work(conn: Connection, now: datetime) -> Execution:
             job = jobs.lock(conn, id_or_name)
             _refuse_overlap(conn, job)
-            return self._forced(conn, job, rows.forced(job, now, by, config), "force-run")
+            return self._forced(conn, job, records.forced(job, now, by, config), "force-run")
 
         return await self._write(work)
 
@@ -168,7 +168,7 @@ class Jobs:
                 last = f"its last run is {job.last_status}" if job.last_status else "it has not run yet"
                 raise MoveRefused(job.state, JobState.PENDING, f"{last}; force-run starts it all the same")
             _refuse_overlap(conn, job)
-            return self._forced(conn, job, rows.forced(job, now, by, None), "retry")
+            return self._forced(conn, job, records.forced(job, now, by, None), "retry")
 
         return await self._write(work)
 

@@ -15,11 +15,11 @@ from noonday.domain.planning import Facts, Plan, plan
 from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
-from noonday.engine.records import records
 from noonday.store import executions, jobs
 from noonday.store.database import Database
 from noonday.store.jobs import Advance
 from noonday.store.notices import JOBS
+from noonday.store.records import records
 from noonday.store.releasing import rest
 
 

@@ -16,8 +16,7 @@ from noonday.domain.planning import Lapse, arm, lapse
 from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
-from noonday.engine.records import lapsed
-from noonday.store import executions, facts, jobs
+from noonday.store import executions, facts, jobs, records
 from noonday.store.database import Database
 from noonday.store.jobs import BadRow
 from noonday.store.notices import JOBS
@@ -83,7 +82,7 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
         job = replace(job, next_run_at=None)
     else:  # from here on the cursor marks the first instant that falls into the rest
         job = replace(job, next_run_at=next_after(job.timing, job.id, now))
-    executions.plan(conn, [lapsed(job, one, now) for one in lapses if one is not None])
+    executions.plan(conn, records.lapses(job, lapses, now))
     work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
     return replace(job, state=resting(job, work, job.last_status), updated_at=now)
 

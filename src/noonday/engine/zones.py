@@ -12,8 +12,7 @@ from noonday.clock import Clock
 from noonday.domain.planning import arm
 from noonday.domain.zones import rules_changed, rules_mark
 from noonday.engine.loop import Actor, Wish
-from noonday.engine.records import lapsed
-from noonday.store import executions, jobs, zones
+from noonday.store import executions, jobs, records, zones
 from noonday.store.database import Database
 from noonday.store.jobs import Advance
 from noonday.store.notices import JOBS, tell
@@ -61,7 +60,7 @@ class Zones(Actor):
         for job in found:
             armed = arm(job, now)
             if armed.next_run_at != job.next_run_at:
-                executions.plan(conn, [lapsed(job, one, now) for one in armed.lapses])
+                executions.plan(conn, records.lapses(job, armed.lapses, now))
                 changes.append(
                     Advance(job_id=job.id, next_run_at=armed.next_run_at, fire_count=armed.fire_count)
                 )

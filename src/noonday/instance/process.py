@@ -11,25 +11,23 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import Literal
 
 import structlog
 
 from noonday.api.app import ApiServices, create_app
 from noonday.api.guard import Access
-from noonday.api.schemas import JobDefaults
 from noonday.clock import Clock, SystemClock
 from noonday.control.system import LocalStatus
 from noonday.domain.errors import invalid
-from noonday.domain.job import Job, MisfirePolicy, OverlapPolicy
+from noonday.domain.job import Job
 from noonday.engine.engine import EngineConfig, Role
 from noonday.engine.loop import first_line
+from noonday.instance import policies
 from noonday.instance.parts import Parts, assembled, made_up_id
 from noonday.instance.server import Server, bind, url_of
 from noonday.settings import Settings
 from noonday.targets.checks import check_target
 from noonday.targets.config import TargetsConfig
-from noonday.targets.network import NetworkPolicy
 from noonday.targets.signing import check_callback_token
 from noonday.telemetry import logs
 
@@ -44,7 +42,7 @@ class Instance:
         self.ready = asyncio.Event()
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._networks = _networks(settings)
+        self._networks = policies.networks(settings)
         self._stopping = False
 
     async def run(self, stop: asyncio.Event) -> bool:
@@ -91,11 +89,7 @@ class Instance:
             status=partial(self._status, parts),
             check_token=partial(check_callback_token, parts.secret),
             vet=self._vet,
-            defaults=JobDefaults(
-                timeout=settings.job_timeout,
-                misfire=MisfirePolicy(grace=settings.job_misfire_grace, coalesce=settings.job_coalesce),
-                overlapping=OverlapPolicy(max_instances=settings.job_max_instances),
-            ),
+            defaults=policies.defaults(settings),
             access=Access(host=settings.host, allowed_hosts=settings.allowed_hosts),
             v2_enabled=settings.v2_enabled,
         )
@@ -142,11 +136,6 @@ def _engine_config(settings: Settings) -> EngineConfig:
         keep_runs=settings.history_keep_runs,
         keep_days=settings.history_keep_days,
     )
-
-
-def _networks(settings: Settings) -> NetworkPolicy:
-    mode: Literal["open", "strict"] = "strict" if settings.network_mode == "strict" else "open"
-    return NetworkPolicy(mode=mode, allow=settings.network_allow, deny=settings.network_deny)
 
 
 def load_tasks(modules: Sequence[str]) -> None:

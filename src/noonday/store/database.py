@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ class Database:
             "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
         )
         self.origin = os.urandom(6).hex()  # marks our own notices
+        self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
         if self.dialect == "sqlite":
             self._writer = make_engine(self.url, self.options)
@@ -74,8 +76,9 @@ class Database:
         It lives as long as the caller holds it.
         """
         made = Subscription(asyncio.get_running_loop())
-        for topic in topics:
-            self._subscribers[topic].add(made)
+        with self._ears:
+            for topic in topics:
+                self._subscribers[topic].add(made)
         return made
 
     async def listen(self) -> None:
@@ -86,9 +89,10 @@ class Database:
             await listening.hear_postgres(self.url, self.origin, self.wake)
 
     def wake(self, topics: frozenset[str]) -> None:
-        for topic in topics:
-            for subscription in tuple(self._subscribers.get(topic, ())):
-                subscription.set_from_anywhere()
+        with self._ears:
+            found = {one for topic in topics for one in self._subscribers.get(topic, ())}
+        for subscription in found:
+            subscription.set_from_anywhere()
 
     async def close(self) -> None:
         await asyncio.to_thread(self.close_now)

@@ -34,7 +34,8 @@ def renew(conn: Connection, held: Mapping[ExecutionId, str], expires_at: datetim
         if token == held[ExecutionId(execution_id)]
     }
     if mine:
-        renewed = update(executions).where(dialect.among(executions.c.id, list(mine)))
+        # A remote run lives by its own heartbeats: a renewal that was under way must not shorten them.
+        renewed = update(executions).where(dialect.among(executions.c.id, list(mine)), ~executions.c.remote)
         conn.execute(renewed.values(lease_expires_at=expires_at))
     return mine
 

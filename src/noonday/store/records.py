@@ -1,9 +1,10 @@
-"""A plan as rows: each fire an execution to be run, each lapse one row that says why nothing ran."""
+"""Rows for the history: each fire an execution to be run, each lapse one row that says why not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState
 from noonday.domain.job import Job
@@ -46,5 +47,24 @@ def lapsed(job: Job, lapse: Lapse, now: datetime) -> Execution:
         skip_reason=lapse.reason,
         detail=lapse.detail,
         completed_at=now,
+        created_at=now,
+    )
+
+
+def lapses(job: Job, found: Iterable[Lapse | None], now: datetime) -> list[Execution]:
+    return [lapsed(job, lapse, now) for lapse in found if lapse is not None]
+
+
+def forced(job: Job, now: datetime, by: str | None, config: Mapping[str, Any] | None) -> Execution:
+    return Execution(
+        id=ExecutionId(new_id(now)),
+        job_id=job.id,
+        cause=Cause.MANUAL,
+        scheduled_for=now,
+        available_at=now,
+        state=ExecutionState.QUEUED,
+        lane=job.lane,
+        triggered_by=by,
+        config=config,
         created_at=now,
     )

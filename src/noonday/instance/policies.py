@@ -1,0 +1,25 @@
+"""What the settings say about jobs, the same behind the API and for the CLI."""
+
+from __future__ import annotations
+
+from noonday import targets
+from noonday.api.schemas import JobDefaults
+from noonday.domain.job import MisfirePolicy, OverlapPolicy
+from noonday.settings import Settings
+
+__all__ = ["defaults", "networks"]
+
+
+def defaults(settings: Settings) -> JobDefaults:
+    return JobDefaults(
+        timeout=settings.job_timeout,
+        misfire=MisfirePolicy(grace=settings.job_misfire_grace, coalesce=settings.job_coalesce),
+        overlapping=OverlapPolicy(max_instances=settings.job_max_instances),
+    )
+
+
+def networks(settings: Settings) -> targets.NetworkPolicy:
+    """Which hosts may be called. The names of `targets` are loaded here and not before."""
+    return targets.NetworkPolicy(
+        mode=settings.network_mode, allow=settings.network_allow, deny=settings.network_deny
+    )
