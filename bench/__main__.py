@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import sql
@@ -25,28 +26,54 @@ _serial = count(1)
 RESULTS = Path(__file__).parent / "results"
 
 
-@contextmanager
-def fresh(kind: str, server: str | None, crowd: int) -> Iterator[str]:
-    """The URL of a migrated database with `crowd` sleeping schedules in it."""
-    with tempfile.TemporaryDirectory() as folder:
+class Templates:
+    """Migrated databases with a crowd of sleeping schedules, made once and copied for each measurement."""
+
+    def __init__(self, folder: Path, server: str | None) -> None:
+        self._folder = folder
+        self._server = server
+        self._made: dict[tuple[str, int], str] = {}
+
+    @contextmanager
+    def fresh(self, kind: str, crowd: int) -> Iterator[str]:
+        """The URL of a copy, gone afterwards."""
+        model = self._made.get((kind, crowd))
+        if model is None:
+            model = self._made[kind, crowd] = self._fill(kind, crowd)
+        name = f"bench_{next(_serial)}"
         if kind == "sqlite":
-            url = f"sqlite:///{folder}/bench.db"
+            path = self._folder / f"{name}.db"
+            shutil.copy(self._folder / f"{model}.db", path)
+            yield f"sqlite:///{path}"
+            for left in self._folder.glob(f"{name}.db*"):
+                left.unlink()
         else:
-            assert server is not None
-            url = _fresh_postgres(server)
+            self._admin("CREATE DATABASE {} TEMPLATE {}", name, model)
+            yield self._url(kind, name)
+            self._admin("DROP DATABASE {} WITH (FORCE)", name)
+
+    def _fill(self, kind: str, crowd: int) -> str:
+        name = f"crowd_{kind}_{crowd}"
+        if kind == "postgres":
+            self._admin("CREATE DATABASE {}", name)
+        url = self._url(kind, name)
         migrate.upgrade(url)
+        db = Database(url)
         if crowd > 1:
-            db = Database(url)
             stored.add_crowd(db, crowd)
-            db.close_now()
-        yield url
+        db.close_now()
+        return name
 
+    def _url(self, kind: str, name: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{self._folder}/{name}.db"
+        assert self._server is not None
+        return self._server.rpartition("/")[0] + "/" + name
 
-def _fresh_postgres(server: str) -> str:
-    name = f"bench_{next(_serial)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return server.rpartition("/")[0] + "/" + name
+    def _admin(self, statement: LiteralString, *names: str) -> None:
+        assert self._server is not None
+        with psycopg.connect(self._server, autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 def machine_limit(kind: str, server: str | None) -> float:
@@ -57,25 +84,27 @@ def machine_limit(kind: str, server: str | None) -> float:
         return limits.sqlite(Path(folder))
 
 
-def measure(kind: str, server: str | None, crowd: int, chosen: argparse.Namespace) -> dict[str, Any]:
+def measure(
+    kind: str, server: str | None, crowd: int, templates: Templates, chosen: argparse.Namespace
+) -> dict[str, Any]:
     slots = chosen.slots
     made: dict[str, Any] = {"database": kind, "schedules": crowd, "slots": slots}
     ours, machine = [], []
     for _ in range(chosen.rounds):
         machine.append(machine_limit(kind, server))
-        with fresh(kind, server, crowd) as url:
+        with templates.fresh(kind, crowd) as url:
             ours.append(cast(float, run(lambda url=url: scenarios.drain(url, chosen.drain, slots))))  # type: ignore[misc]
     made["limit_per_s"] = statistics.median(machine)
     made["drain_per_s"] = statistics.median(ours)
     made["drain_ratio"] = made["drain_per_s"] / made["limit_per_s"]
     for rate in chosen.rates:
-        with fresh(kind, server, crowd) as url:
+        with templates.fresh(kind, crowd) as url:
             late = cast(
                 scenarios.Lateness,
                 run(lambda url=url, rate=rate: scenarios.steady(url, rate, chosen.seconds, slots)),  # type: ignore[misc]
             )
         made[f"late_{rate}"] = {"p50_ms": late.p50_ms, "p99_ms": late.p99_ms, "fired": late.fired}
-    with fresh(kind, server, crowd) as url:
+    with templates.fresh(kind, crowd) as url:
         started, durable = cast(
             tuple[float, float],
             run(lambda url=url: scenarios.burst(url, chosen.burst, slots)),  # type: ignore[misc]
@@ -120,10 +149,13 @@ def main() -> None:
     server = start_postgres(durable=True) if "postgres" in kinds else None
     found = []
     try:
-        for crowd in (int(count) for count in chosen.schedules.split(",")):
-            for kind in kinds:
-                found.append(measure(kind, None if server is None else server.url, crowd, chosen))
-                tell(found[-1])
+        with tempfile.TemporaryDirectory() as folder:
+            url = None if server is None else server.url
+            templates = Templates(Path(folder), url)
+            for crowd in (int(text) for text in chosen.schedules.split(",")):
+                for kind in kinds:
+                    found.append(measure(kind, url, crowd, templates, chosen))
+                    tell(found[-1])
     finally:
         if server is not None:
             server.stop()
