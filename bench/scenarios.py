@@ -54,9 +54,10 @@ async def burst(url: str, count: int, slots: int) -> tuple[float, float]:
     """Seconds from the due moment of `count` jobs until the last was started, and until all is durable."""
     db = Database(url)
     now = SystemClock().now()
-    due = now + LEAD + timedelta(seconds=count / 2000)
+    due = now + LEAD + timedelta(seconds=count / 500)
     await asyncio.to_thread(stored.add, db, [stored.a_job(now, due) for _ in range(count)])
     await db.close()
+    assert SystemClock().now() < due - LEAD, "filling the database took too long"
     async with running(url, slots) as machine:
         machine.marks.wanted = count
         await settled(machine, count)

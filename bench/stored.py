@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import text
 
@@ -39,8 +40,7 @@ def a_job(now: datetime, first_at: datetime, every: timedelta | None = None) -> 
 
 def add(db: Database, made: list[Job]) -> None:
     for start in range(0, len(made), 1000):
-        batch = made[start : start + 1000]
-        db.write_now(lambda conn, batch=batch: [jobs.add(conn, job) for job in batch])  # type: ignore[misc]
+        db.write_now(partial(jobs.add_many, made=made[start : start + 1000]))
 
 
 def add_crowd(db: Database, count: int) -> None:
