@@ -18,7 +18,7 @@ LONG_BY_NATURE = {
     "tables.py"
 }  # and the migrations: lists of columns are read by looking up, not from top to bottom
 
-# A path or host of one machine, a marker of unfinished work, or a trace of how the code came to be.
+# A path of one machine, or a marker of unfinished work.
 BANNED = re.compile(
     r"/home/\w|/Users/\w|C:\\Users|\bTODO\b|\bFIXME\b|\bXXX\b|<<<<<<<",
     re.IGNORECASE,
