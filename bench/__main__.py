@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -93,22 +93,16 @@ def measure(
     for _ in range(chosen.rounds):
         machine.append(machine_limit(kind, server))
         with templates.fresh(kind, crowd) as url:
-            ours.append(cast(float, run(lambda url=url: scenarios.drain(url, chosen.drain, slots))))  # type: ignore[misc]
+            ours.append(run(scenarios.drain(url, chosen.drain, slots)))
     made["limit_per_s"] = statistics.median(machine)
     made["drain_per_s"] = statistics.median(ours)
     made["drain_ratio"] = made["drain_per_s"] / made["limit_per_s"]
     for rate in chosen.rates:
         with templates.fresh(kind, crowd) as url:
-            late = cast(
-                scenarios.Lateness,
-                run(lambda url=url, rate=rate: scenarios.steady(url, rate, chosen.seconds, slots)),  # type: ignore[misc]
-            )
+            late = run(scenarios.steady(url, rate, chosen.seconds, slots))
         made[f"late_{rate}"] = {"p50_ms": late.p50_ms, "p99_ms": late.p99_ms, "fired": late.fired}
     with templates.fresh(kind, crowd) as url:
-        started, durable = cast(
-            tuple[float, float],
-            run(lambda url=url: scenarios.burst(url, chosen.burst, slots)),  # type: ignore[misc]
-        )
+        started, durable = run(scenarios.burst(url, chosen.burst, slots))
     made["burst"] = {"count": chosen.burst, "last_started_s": started, "durable_s": durable}
     return made
 

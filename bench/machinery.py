@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, TypeVar
 
 import uvloop
 
@@ -17,6 +18,8 @@ from noonday.store.database import Database
 from noonday.store.instances import Instance
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
 from noonday.targets.tasks import current, make_task
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -81,9 +84,9 @@ async def settled(machine: Machine, count: int) -> None:
         await asyncio.sleep(0.002)
 
 
-def run(work: Callable[[], object]) -> object:
+def run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work())  # type: ignore[arg-type]  # a coroutine function of this package
+        return runner.run(work)
 
 
 def _described(now: datetime) -> Instance:
