@@ -43,5 +43,12 @@ class SystemClock:
         wake.clear()
 
 
+class SyncedClock(SystemClock):
+    """The database's time, carried on by the monotonic clock: no step of the wall clock reaches it."""
+
+    def adjust(self, now: datetime, at: float) -> None:
+        """It was `now` when the monotonic clock read `at`."""
+
+
 def in_seconds(now: datetime, seconds: float) -> datetime:
     return now + timedelta(seconds=seconds)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from noonday.domain.execution import Execution
-from noonday.domain.job import Job
+from noonday.domain.breaker import BreakerState
+from noonday.domain.execution import Execution, ExecutionId, SkipReason
+from noonday.domain.job import Job, Lane
 from noonday.domain.outcome import NOTHING, Outcome, Result
 
 
@@ -58,3 +60,147 @@ class TargetRunner(Protocol):
     """
 
     async def run(self, run: Run) -> Outcome: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What is put on the road: an id and the lane it goes in, nothing else."""
+
+    lane: Lane
+    execution_id: ExecutionId
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A parcel in the hands of this instance until it is acknowledged; the receipt names the message."""
+
+    lane: Lane
+    execution_id: ExecutionId
+    receipt: str
+
+
+class Queue(Protocol):
+    """The road between instances. It carries ids; losing all of it loses nothing, for the rows are the truth.
+
+    Every verb raises RoadDown when the road cannot be used, after a bounded time. A parcel may be delivered
+    twice, late, or never: the claim in the store decides, and a sweep puts back what is missing.
+    """
+
+    async def put(self, parcels: Sequence[Parcel]) -> None:
+        """All of them in one round trip."""
+        ...
+
+    async def take(self, limit: int, wait: timedelta) -> list[Delivery]:
+        """Up to `limit`, high lanes first with a share for the lower; waits while all of them are empty."""
+        ...
+
+    async def ack(self, deliveries: Collection[Delivery]) -> None:
+        """Done with, after the commit that made it so: the messages vanish. Unknown receipts are ignored."""
+        ...
+
+    async def hand_back(self, deliveries: Collection[Delivery]) -> None:
+        """Not started here and free for another instance."""
+        ...
+
+    async def keep(self, deliveries: Collection[Delivery]) -> None:
+        """Still worked on here: nobody takes them for abandoned."""
+        ...
+
+    async def abandoned(self, idle: timedelta, limit: int) -> list[Delivery]:
+        """Messages whose holder has been silent for so long, now held here; the store knows whether it is
+        dead. Goes on at each call where it stopped, and comes round."""
+        ...
+
+    async def mine(self) -> list[Delivery]:
+        """Deliveries that an earlier process of this instance's name left unacknowledged."""
+        ...
+
+    async def missing(self, parcels: Sequence[Parcel]) -> list[Parcel]:
+        """Those that are neither waiting on the road nor in anybody's hands."""
+        ...
+
+    async def tidy(self, alive: Collection[str]) -> None:
+        """Drop what no living instance needs: consumers that are gone, messages behind the last open one."""
+        ...
+
+    async def depths(self) -> Mapping[Lane, int]:
+        """Messages waiting or in hands, per lane."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    holder: str
+    term: int
+    expires_at: datetime | None = None
+
+
+class Leadership(Protocol):
+    """Who plans: a lease with a name and a term. The term is issued by the store, whoever keeps the lease."""
+
+    ttl: timedelta
+    name: str  # "redis" or "database": which of them it is
+
+    async def campaign(self) -> int | None:
+        """The new term, or None while somebody else leads. Raises Unavailable when it cannot be known."""
+        ...
+
+    async def renew(self, term: int) -> bool:
+        """Is it still ours? Renewed if so."""
+        ...
+
+    async def resign(self, term: int) -> None:
+        """Let another one lead at once."""
+        ...
+
+    async def leader(self) -> Leader | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something that was published on a channel."""
+
+    channel: str
+    data: str
+
+
+class Receiver(Protocol):
+    """Ears on channels that other programs publish on."""
+
+    def listen(
+        self, channels: Collection[str], patterns: Collection[str]
+    ) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """Messages from now on; raises RoadDown when the connection is lost."""
+        ...
+
+
+class Telemetry(Protocol):
+    """What the engine tells of itself as it goes. Cheap and synchronous; it never raises."""
+
+    def planned(self, job: Job, fires: int) -> None: ...
+    def skipped(self, reason: SkipReason, count: int) -> None: ...
+    def enqueued(self, lane: Lane, count: int) -> None: ...
+    def dequeued(self, lane: Lane, count: int) -> None: ...
+    def redelivered(self, lane: Lane, count: int) -> None: ...
+    def started(self, claim: Claim, late: timedelta) -> None: ...
+    def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None: ...
+    def lease_lost(self) -> None: ...
+    def triggered(self, kind: str, matched: int) -> None: ...
+    def breaker(self, domain: str, state: BreakerState, tripped: bool) -> None: ...
+    def campaigned(self) -> None: ...
+
+
+class Silence:
+    """Telemetry of an instance that nobody measures."""
+
+    def planned(self, job: Job, fires: int) -> None: ...
+    def skipped(self, reason: SkipReason, count: int) -> None: ...
+    def enqueued(self, lane: Lane, count: int) -> None: ...
+    def dequeued(self, lane: Lane, count: int) -> None: ...
+    def redelivered(self, lane: Lane, count: int) -> None: ...
+    def started(self, claim: Claim, late: timedelta) -> None: ...
+    def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None: ...
+    def lease_lost(self) -> None: ...
+    def triggered(self, kind: str, matched: int) -> None: ...
+    def breaker(self, domain: str, state: BreakerState, tripped: bool) -> None: ...
+    def campaigned(self) -> None: ...

@@ -88,6 +88,7 @@ DatabaseUrl = Annotated[str, AfterValidator(partial(_url, schemes=("sqlite", "po
 RedisUrl = Annotated[str, AfterValidator(partial(_url, schemes=("redis", "rediss", "unix")))]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_log_level)]
 LogFormat = Annotated[Literal["auto", "json", "console"], BeforeValidator(_lower)]
+Roles = Annotated[tuple[Literal["api", "scheduler", "worker"], ...], BeforeValidator(_words)]
 NetworkMode = Annotated[Literal["open", "strict"], BeforeValidator(_lower)]
 
 
@@ -115,6 +116,7 @@ class Settings(BaseSettings):
     allow_open: bool = _named(False, "SCHEDULER_ALLOW_OPEN")
 
     database_url: DatabaseUrl = _named("sqlite:///.noonday/noonday.db", "DATABASE_URL", secret=True)
+    database_pooled: bool = _named(False, "DATABASE_TRANSACTION_POOLING")
     redis_url: RedisUrl | None = _named(None, "REDIS_URL", secret=True)
     redis_host: str | None = _named(None, "REDIS_HOST")
     redis_port: int = _named(6379, "REDIS_PORT", ge=1, le=65535)
@@ -125,6 +127,7 @@ class Settings(BaseSettings):
     log_format: LogFormat = _named("auto", "LOG_FORMAT")
 
     scheduler_enabled: bool = _named(True, "SCHEDULER_ENABLED")
+    roles: Roles = _named(("api", "scheduler", "worker"), "SCHEDULER_ROLES", min_length=1)
     v2_enabled: bool = _named(True, "SCHEDULER_V2_ENABLED")
     instance_id: str | None = _named(None, "SCHEDULER_INSTANCE_ID", max_length=200)
     workers: int = _named(10, "SCHEDULER_WORKER_POOL_SIZE", "MAX_WORKERS", ge=1, le=1000)

@@ -19,7 +19,8 @@ from noonday.store.migrations import plain_sql_0001
 from noonday.store.tables import metadata
 from tests.factories import LEASE, NOON, a_job, an_execution
 
-HEAD = "0001"
+STEPS = ["0001", "0002"]
+HEAD = STEPS[-1]
 TABLES = {"jobs", "executions", "attempts", "job_dependencies", "audit", "outbox", "instances", "meta"}
 VIEWS = {"job_executions", "schedules", "job_schedules", "scheduled_jobs"}
 
@@ -66,7 +67,7 @@ def fill(url: str) -> str:
 
 def test_up_down_and_up_again_with_data_in_the_tables(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
-    assert migrate.pending(empty_url) == [HEAD]
+    assert migrate.pending(empty_url) == STEPS
     migrate.upgrade(empty_url)
     assert migrate.current(empty_url) == HEAD
     assert migrate.pending(empty_url) == []

@@ -6,7 +6,9 @@ NoondayError
 ├── Conflict       the request does not fit the present state
 │   └── MoveRefused    a job may not go from one state to the other
 ├── NotAllowed     the caller may not do this
+├── NotLeader      a planning transaction of a term that is over; nothing was written
 └── Unavailable    something needed is down or switched off; asking again later may help
+    └── RoadDown       Redis cannot be used now; the database road goes on
 """
 
 from __future__ import annotations
@@ -68,3 +70,11 @@ class NotAllowed(NoondayError):
 
 class Unavailable(NoondayError):
     """Something needed is down or switched off."""
+
+
+class RoadDown(Unavailable):
+    """Redis cannot be used now."""
+
+
+class NotLeader(NoondayError):
+    """Another instance was elected: this term is over."""

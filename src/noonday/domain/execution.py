@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
 from noonday.domain.job import JobId, Lane
@@ -29,6 +29,13 @@ class ExecutionState(StrEnum):
 
 
 OPEN = frozenset({ExecutionState.PENDING, ExecutionState.QUEUED, ExecutionState.RUNNING})
+
+
+class Road(IntEnum):
+    """How an execution gets from the plan to a worker; the number is the job's `scheduler_version`."""
+
+    DATABASE = 1
+    STREAMS = 2
 
 
 class Cause(StrEnum):
@@ -105,6 +112,7 @@ class Execution:
     result: Result = field(default=NOTHING)
     trace_id: str | None = None
     created_at: datetime
+    road: Road = Road.DATABASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
 import structlog
 
 from noonday.clock import Clock
+from noonday.domain.breaker import BreakerPolicy
+from noonday.domain.job import Job
+from noonday.engine.breakers import Breakers
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
+from noonday.engine.elector import Elector
+from noonday.engine.feeder import Feeder
 from noonday.engine.heartbeat import Heartbeat
 from noonday.engine.leases import LeaseConfig, Leases
 from noonday.engine.loop import Actor
@@ -24,10 +29,11 @@ from noonday.engine.reporter import Reporter
 from noonday.engine.runner import Runner
 from noonday.engine.settler import Settler
 from noonday.engine.sweeper import Sweeper, SweeperConfig
+from noonday.engine.triggers import Triggers
 from noonday.engine.watcher import Watcher, WatcherConfig
 from noonday.engine.worker import Hands, Worker, WorkerConfig
 from noonday.engine.zones import Zones
-from noonday.ports import TargetRunner
+from noonday.ports import Leadership, Queue, Receiver, Silence, TargetRunner, Telemetry
 from noonday.store.database import Database
 from noonday.store.instances import Instance
 
@@ -55,7 +61,12 @@ class EngineConfig:
     stop_grace: timedelta = timedelta(seconds=5)  # how long a target may take to let go
     keep_runs: int = 100
     keep_days: int = 30
+    breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     timers: bool = True
+
+
+def _no_domain(job: Job) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,11 @@ class Surroundings:
     knows: Callable[[str], bool]  # can this Python task be run here?
     cancel_remote: Cancel
     describe: Callable[[], Instance]
+    queue: Queue | None = None  # without one, version 2 takes the database road too
+    leadership: Sequence[Leadership] = ()  # in order of preference; without any, it leads alone
+    receiver: Receiver | None = None
+    telemetry: Telemetry = field(default_factory=Silence)
+    domain_of: Callable[[Job], str | None] = _no_domain  # whose circuit breaker a job's calls go through
 
 
 def chance() -> float:
@@ -83,6 +99,27 @@ class Engine:
         self.config = config
         self.counters = counters = Counters()
         self._around = around
+        self.elector = Elector(
+            db=db,
+            clock=clock,
+            leadership=around.leadership,
+            counters=counters,
+            telemetry=around.telemetry,
+            instance_id=config.instance_id,
+        )
+        self.breakers = Breakers(
+            db=db,
+            clock=clock,
+            telemetry=around.telemetry,
+            domain_of=around.domain_of,
+            policy=config.breaker,
+        )
+        self.feeder = Feeder(clock=clock)
+        self.triggers = (
+            Triggers(db=db, clock=clock, receiver=around.receiver, telemetry=around.telemetry)
+            if around.receiver is not None
+            else None
+        )
         self.settler = Settler(db=db, clock=clock, counters=counters, chance=chance)
         self.leases = Leases(
             db=db,
@@ -109,6 +146,7 @@ class Engine:
             clock=clock,
             counters=counters,
             config=PlannerConfig(lookahead=config.lookahead, check_interval=config.check_interval),
+            fence=self.elector.fence,
         )
         self.watcher = Watcher(
             db=db, clock=clock, counters=counters, config=WatcherConfig(check_interval=config.check_interval)
@@ -137,13 +175,23 @@ class Engine:
         self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe)
 
     @property
+    def streaming(self) -> bool:
+        """Does version 2 take the streams here and now?"""
+        return False
+
+    @property
     def actors(self) -> list[Actor]:
         """Those of this instance's roles, in the order of the road."""
         found: list[Actor] = [self.heartbeat]
         if Role.SCHEDULER in self.config.roles:
-            found += [self.zones, self.watcher, self.planner, self.recoverer, self.sweeper, self.pruner]
+            led: list[Actor] = [self.zones, self.watcher, self.planner, self.sweeper, self.pruner]
+            led += [self.feeder] if self._around.queue is not None else []
+            led += [self.triggers] if self.triggers is not None else []
+            for actor in led:
+                actor.gate = self.elector
+            found += [self.elector, *led, self.recoverer]
         if Role.WORKER in self.config.roles:
-            found += [self.settler, self.leases, self.reporter, self.canceller, self.worker]
+            found += [self.settler, self.leases, self.reporter, self.canceller, self.breakers, self.worker]
         return found
 
     async def begin(self) -> None:
@@ -167,6 +215,7 @@ class Engine:
             async with asyncio.timeout((self.config.stop_grace * 2 + timedelta(seconds=10)).total_seconds()):
                 await self.worker.drain()
                 await self.settler.drained()
+                await self.elector.resign()
                 await self.heartbeat.stop()
         except Exception as exc:
             left = len(self.leases)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from noonday.clock import Clock
-from noonday.domain.errors import Unavailable
+from noonday.domain.errors import NotLeader, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -24,11 +24,18 @@ _LONGEST_BACKOFF = 3.0
 _REMIND_EVERY = 60.0
 
 
+class Gate(Protocol):
+    """Says when an actor may work: for those that only the leader runs."""
+
+    async def wait(self) -> None: ...
+
+
 class Actor(ABC):
     """A loop of one page. Cancelling `run` is stopping; `run_once` is one testable pass."""
 
     name: ClassVar[str]
     gap: ClassVar[float] = 0.0  # seconds between two passes, however often it is woken
+    gate: Gate | None = None
 
     def __init__(self, *, clock: Clock, wake: asyncio.Event | None = None) -> None:
         self.clock = clock
@@ -40,9 +47,13 @@ class Actor(ABC):
     async def run(self) -> None:
         troubles = Troubles(self.name, self.clock)
         while True:
+            if self.gate is not None:
+                await self.gate.wait()
             began = self.clock.monotonic()
             try:
                 wish = await self.run_once()
+            except NotLeader:
+                continue  # the gate knows, and opens again with the next term
             except Exception as exc:
                 await asyncio.sleep(troubles.after(exc))
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,14 +41,30 @@ class Pass:
     next_due_at: datetime | None
 
 
+Fence = Callable[[Connection], None]  # raises NotLeader in the transaction of a term that is over
+
+
+def no_fence(conn: Connection) -> None:
+    """Of a planner that plans alone, or beside others under the unique slot."""
+
+
 class Planner(Actor):
     """Sleeps until the next due moment comes within the lookahead; woken by changes."""
 
     name = "planner"
     gap = 0.01
 
-    def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: PlannerConfig) -> None:
+    def __init__(
+        self,
+        *,
+        db: Database,
+        clock: Clock,
+        counters: Counters,
+        config: PlannerConfig,
+        fence: Fence = no_fence,
+    ) -> None:
         super().__init__(clock=clock, wake=db.subscribe(JOBS))
+        self._fence = fence
         self._db = db
         self._counters = counters
         self._config = config
@@ -71,6 +88,7 @@ class Planner(Actor):
         return min(max(next_due_at - self._config.lookahead, earliest), safety)
 
     def _plan_batch(self, now: datetime, conn: Connection) -> Pass:
+        self._fence(conn)
         horizon = now + self._config.lookahead
         due = jobs.due(conn, horizon, self._config.batch)
         rows: list[Execution] = []

@@ -6,23 +6,32 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from noonday.clock import Clock
+from noonday.clock import Clock, SyncedClock
 from noonday.domain.errors import Unavailable
 from noonday.engine.engine import Engine, EngineConfig, Surroundings
 from noonday.engine.loop import Actor, Wish
+from noonday.engine.timekeeper import Timekeeper
+from noonday.leadership.database import DatabaseLeadership
+from noonday.leadership.redis import RedisLeadership
+from noonday.ports import Leadership
+from noonday.queue.pubsub import RedisReceiver
+from noonday.queue.redis_streams import RedisStreams
+from noonday.redis_link import RedisLink
 from noonday.store import meta, migrate
 from noonday.store.database import Database
+from noonday.store.engines import StoreOptions
 from noonday.store.instances import Instance as Beat
 from noonday.targets.config import TargetsConfig
 from noonday.targets.dispatch import Targets
+from noonday.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -30,17 +39,35 @@ _PATIENCE = 30.0  # seconds that a start waits for its database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig:
+    """What an instance shares with others beside the database."""
+
+    redis_url: str | None = None
+    streams: bool = True  # whether version 2 takes the streams where there is a Redis
+    prefix: str = "crawler"
+    leader_key: str = "scheduler-leader"
+    leader_ttl: timedelta = timedelta(seconds=30)
+    metrics_namespace: str = "crawler"
+    store: StoreOptions = field(default_factory=StoreOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     db: Database
+    link: RedisLink | None
     clock: Clock
     targets: Targets
     engine: Engine
+    metrics: Metrics
     secret: bytes
     started_at: datetime
 
     @property
     def actors(self) -> list[Actor]:
-        return [Ears(self.db, self.clock), *self.engine.actors]
+        own: list[Actor] = [Ears(self.db, self.clock)]
+        if isinstance(self.clock, SyncedClock):
+            own.append(Timekeeper(db=self.db, clock=self.clock))
+        return [*own, *self.engine.actors]
 
 
 class Ears(Actor):
@@ -65,23 +92,39 @@ async def assembled(
     config: EngineConfig,
     targets: Callable[[bytes], TargetsConfig],
     stop: asyncio.Event,
+    cluster: ClusterConfig | None = None,
+    url: str = "",
 ) -> AsyncIterator[Parts]:
     """`targets` is given the secret that this database keeps for signing; `stop` ends the wait for it."""
     await _migrate(database_url, clock, stop)
-    db = Database(database_url)
-    try:
+    cluster = cluster or ClusterConfig()
+    async with AsyncExitStack() as exits:
+        db = Database(database_url, cluster.store)
+        exits.push_async_callback(db.close)
+        if isinstance(clock, SyncedClock):
+            await Timekeeper(db=db, clock=clock).run_once()
+        link = None if cluster.redis_url is None else RedisLink(cluster.redis_url)
+        if link is not None:
+            exits.push_async_callback(link.close)
         secret = await db.write(meta.secret)
         hands = Targets(targets(secret))
-        try:
-            yield _parts(db, clock, hands, config, secret)
-        finally:
-            await hands.close()
-    finally:
-        await db.close()
+        exits.push_async_callback(hands.close)
+        yield _parts(db, link, clock, hands, config, cluster, secret, url)
 
 
-def _parts(db: Database, clock: Clock, hands: Targets, config: EngineConfig, secret: bytes) -> Parts:
+def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
+    db: Database,
+    link: RedisLink | None,
+    clock: Clock,
+    hands: Targets,
+    config: EngineConfig,
+    cluster: ClusterConfig,
+    secret: bytes,
+    url: str,
+) -> Parts:
     started_at = clock.now()
+    metrics = Metrics(cluster.metrics_namespace)
+    streams = link is not None and cluster.streams
 
     def describe() -> Beat:
         return Beat(
@@ -95,6 +138,9 @@ def _parts(db: Database, clock: Clock, hands: Targets, config: EngineConfig, sec
             busy=engine.worker.busy,
             state="draining" if engine.worker.draining else "running",
             version=own_version(),
+            leads=engine.elector.leading,
+            url=url,
+            road="streams" if engine.streaming else "database",
         )
 
     around = Surroundings(
@@ -104,9 +150,34 @@ def _parts(db: Database, clock: Clock, hands: Targets, config: EngineConfig, sec
         knows=hands.knows,
         cancel_remote=hands.cancel_remote,
         describe=describe,
+        queue=RedisStreams(link, prefix=cluster.prefix, consumer=config.instance_id)
+        if link is not None and streams
+        else None,
+        leadership=_leadership(db, link, config.instance_id, cluster),
+        receiver=None if link is None else RedisReceiver(link),
+        telemetry=metrics,
+        domain_of=hands.domain_of,
     )
     engine = Engine(around, config)
-    return Parts(db=db, clock=clock, targets=hands, engine=engine, secret=secret, started_at=started_at)
+    return Parts(
+        db=db,
+        link=link,
+        clock=clock,
+        targets=hands,
+        engine=engine,
+        metrics=metrics,
+        secret=secret,
+        started_at=started_at,
+    )
+
+
+def _leadership(
+    db: Database, link: RedisLink | None, holder: str, cluster: ClusterConfig
+) -> tuple[Leadership, ...]:
+    """The key in Redis decides where it can be reached, its twin in the database where not."""
+    key, ttl = cluster.leader_key, cluster.leader_ttl
+    twin = DatabaseLeadership(db, key=key, ttl=ttl, holder=holder)
+    return (twin,) if link is None else (RedisLeadership(link, db, key=key, ttl=ttl, holder=holder), twin)
 
 
 async def _migrate(database_url: str, clock: Clock, stop: asyncio.Event) -> None:

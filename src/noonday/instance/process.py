@@ -16,14 +16,15 @@ import structlog
 
 from noonday.api.app import ApiServices, create_app
 from noonday.api.guard import Access
-from noonday.clock import Clock, SystemClock
+from noonday.clock import Clock, SyncedClock, SystemClock
 from noonday.control.system import LocalStatus
+from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.errors import invalid
 from noonday.domain.job import Job
 from noonday.engine.engine import EngineConfig, Role
 from noonday.engine.loop import first_line
 from noonday.instance import policies
-from noonday.instance.parts import Parts, assembled, made_up_id
+from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
 from noonday.instance.server import Server, bind, url_of
 from noonday.settings import Settings
 from noonday.targets.checks import check_target
@@ -41,7 +42,9 @@ class Instance:
         self.url = ""  # where it listens, once it does
         self.ready = asyncio.Event()
         self._settings = settings
-        self._clock = clock or SystemClock()
+        self._clock = clock or (
+            SystemClock() if settings.database_url.startswith("sqlite") else SyncedClock()
+        )
         self._networks = policies.networks(settings)
         self._stopping = False
 
@@ -57,6 +60,8 @@ class Instance:
                 config=_engine_config(settings),
                 targets=partial(self._targets, sock.getsockname()[1]),
                 stop=stop,
+                cluster=_cluster_config(settings),
+                url=self.url,
             ) as parts:
                 server = Server(create_app(self._services(parts)))
                 return await self._live(parts, server, sock, stop)
@@ -101,7 +106,7 @@ class Instance:
             instance_id=engine.config.instance_id,
             started_at=parts.started_at,
             running=working,
-            is_leader=Role.SCHEDULER in engine.config.roles,
+            is_leader=Role.SCHEDULER in engine.config.roles and engine.elector.leading,
             draining=self._stopping or engine.worker.draining,
             slots=engine.worker.slots if working else 0,
             busy=engine.worker.busy,
@@ -128,13 +133,25 @@ def _engine_config(settings: Settings) -> EngineConfig:
     return EngineConfig(
         instance_id=settings.instance_id or made_up_id(),
         configured_id=settings.instance_id is not None,
-        roles=frozenset(Role) if settings.scheduler_enabled else frozenset({Role.API}),
+        roles=frozenset(map(Role, settings.roles)) if settings.scheduler_enabled else frozenset({Role.API}),
         slots=settings.workers,
         lease=settings.lease_ttl,
         lookahead=settings.lookahead,
         check_interval=settings.check_interval,
         keep_runs=settings.history_keep_runs,
         keep_days=settings.history_keep_days,
+        breaker=BreakerPolicy(threshold=settings.cb_threshold, open_for=settings.cb_timeout),
+    )
+
+
+def _cluster_config(settings: Settings) -> ClusterConfig:
+    return ClusterConfig(
+        redis_url=settings.redis,
+        streams=settings.v2_enabled,
+        prefix=settings.queue_prefix,
+        leader_key=settings.leader_key,
+        leader_ttl=settings.leader_ttl,
+        metrics_namespace=settings.metrics_namespace,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select, update
 
+from noonday.domain.execution import Road
 from noonday.domain.job import Lane
 from noonday.store import dialects
 from noonday.store.definitions import KEPT
@@ -16,6 +17,7 @@ from noonday.store.reading import Row
 from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
 
 AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
+ALL_ROADS: Final = tuple(Road)
 DETOURS: Final = 4  # looks past jobs that somebody else holds
 
 
@@ -26,26 +28,31 @@ class ClaimOrder:
     now: datetime
     lease: timedelta
     ageing: timedelta = timedelta(minutes=5)  # after this long, lower lanes get a share before higher ones
+    roads: tuple[Road, ...] = ALL_ROADS  # whose work is looked for in the database itself
 
 
-def next_available_at(conn: Connection) -> datetime | None:
+Front = tuple[Lane, Road]  # where work waits, in the order in which it is served
+
+
+def next_available_at(conn: Connection, roads: tuple[Road, ...] = ALL_ROADS) -> datetime | None:
     """When the next execution becomes claimable; in the past if some are now."""
-    return min((at for at in _heads(conn).values() if at is not None), default=None)
+    return min((at for at in _heads(conn, roads).values() if at is not None), default=None)
 
 
-def _heads(conn: Connection) -> dict[Lane, datetime | None]:
-    """The earliest of each lane: three looks at the front of an index."""
+def _heads(conn: Connection, roads: tuple[Road, ...]) -> dict[Front, datetime | None]:
+    """The earliest of each lane of each road: a few looks at the front of an index."""
+    fronts = [(lane, road) for lane in Lane for road in roads]
     looks = [
         select(executions.c.available_at)
-        .where(CLAIMABLE, executions.c.lane == lane.value)
+        .where(CLAIMABLE, executions.c.road == road.value, executions.c.lane == lane.value)
         .order_by(executions.c.available_at)
         .limit(1)
         .scalar_subquery()
-        .label(lane.name)
-        for lane in Lane
+        .label(f"{lane.name}_{road.name}")
+        for lane, road in fronts
     ]
     found = conn.execute(select(*looks)).one()
-    return dict(zip(Lane, found, strict=True))
+    return dict(zip(fronts, found, strict=True))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,33 +67,37 @@ class Search:
     def take(self, wanted: int) -> list[dict[str, Any]]:
         """The highest lane first, but a share for lower ones that have waited too long."""
         now = self.order.now
-        heads = {lane: at for lane, at in _heads(self.conn).items() if at is not None and at <= now}
+        looks = _heads(self.conn, self.order.roads)
+        heads = {front: at for front, at in looks.items() if at is not None and at <= now}
+        first = min((lane for lane, _ in heads), default=Lane.HIGH)
         found: dict[str, dict[str, Any]] = {}
         share, long_ago = _aged_share(wanted, now), now - self.order.ageing
-        for lane in sorted(heads, reverse=True):
-            if lane is not min(heads) and heads[lane] <= long_ago and share > len(found):
-                found |= self._look(lane, long_ago, share - len(found))
-        for lane in sorted(heads):
+        for front in sorted(heads, reverse=True):
+            if front[0] is not first and heads[front] <= long_ago and share > len(found):
+                found |= self._look(front, long_ago, share - len(found))
+        for front in sorted(heads, key=lambda front: (front[0], heads[front])):
             if len(found) < wanted:
-                found |= self._look(lane, now, wanted)
+                found |= self._look(front, now, wanted)
         return list(found.values())[:wanted]
 
-    def _look(self, lane: Lane, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+    def _look(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
         """The front of a lane. What belongs to a job that somebody holds is passed by, not waited for."""
         found: dict[str, dict[str, Any]] = {}
         for _ in range(DETOURS):
-            front = self._front(lane, until, limit)
+            front = self._front(where, until, limit)
             self._lock({fields["job_id"] for fields in front.values()})
             found |= {i: fields for i, fields in front.items() if fields["job_id"] in self.kept}
             if len(found) >= limit or len(front) < limit:
                 break
         return found
 
-    def _front(self, lane: Lane, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+    def _front(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
         dialect = dialects.of(self.conn)
+        lane, road = where
         query = (
             select(*COLUMNS)
-            .where(CLAIMABLE, executions.c.lane == lane.value, executions.c.available_at <= until)
+            .where(CLAIMABLE, executions.c.road == road.value, executions.c.lane == lane.value)
+            .where(executions.c.available_at <= until)
             .order_by(executions.c.available_at)
             .limit(limit)
         )

@@ -160,11 +160,12 @@ class _Batch:
         dialect, now = dialects.of(self.conn), self.order.now
         dialect.update(self.conn, executions, [_started(claim.execution) for claim in self.claims])
         dialect.update(self.conn, jobs, _locked(self.claims))
-        ended = [row | {"state": "skipped", "skipped_count": 1, "completed_at": now} for row in self.skips]
+        skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
+        ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
         failed = [row | {"state": "failed", "completed_at": now} for row in self.failed]
         dialect.update(self.conn, executions, failed)
-        waits = [row | {"state": "pending", "available_at": None} for row in self.waits]
+        waits = [row | {"state": "pending", "available_at": None, "enqueued_at": None} for row in self.waits]
         dialect.update(self.conn, executions, waits)
         for claim in self.claims:
             self.idle.pop(claim.job.id, None)
@@ -188,6 +189,7 @@ def _started(execution: Execution) -> dict[str, Any]:
         "started_at": execution.started_at,
         "progress": None,
         "progress_message": None,
+        "enqueued_at": None,  # should it become claimable once more, it has to be put on the road anew
     }
 
 

@@ -14,6 +14,7 @@ from noonday.domain.execution import (
     Execution,
     ExecutionId,
     ExecutionState,
+    Road,
     SkipReason,
     WaitReason,
 )
@@ -76,6 +77,7 @@ def planned_values(execution: Execution) -> dict[str, Any]:
         "stack": _clean(execution.stack),
         "trace_id": execution.trace_id,
         "created_at": execution.created_at,
+        "road": execution.road.value,
     }
 
 
@@ -112,6 +114,7 @@ def _clean(text: str | None) -> str | None:
 
 _CAUSES = {cause.value: cause for cause in Cause}
 _STATES = {state.value: state for state in ExecutionState}
+_ROADS = {road.value: road for road in Road}
 _LANES = {lane.value: lane for lane in Lane}
 _SKIPS = {None: None} | {reason.value: reason for reason in SkipReason}
 _WAITS = {None: None} | {reason.value: reason for reason in WaitReason}
@@ -128,6 +131,7 @@ def read_fields(row: Sequence[Any]) -> dict[str, Any]:
     made["cause"] = _CAUSES[made["cause"]]
     made["state"] = _STATES[made["state"]]
     made["lane"] = _LANES[made["lane"]]
+    made["road"] = _ROADS[made["road"]]
     made["skip_reason"] = _SKIPS[made["skip_reason"]]
     made["wait_reason"] = _WAITS[made["wait_reason"]]
     made["result"] = NOTHING if made["result"] is None else read_result(made["result"])

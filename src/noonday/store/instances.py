@@ -22,10 +22,15 @@ class Instance:
     busy: int = 0
     state: str = "running"  # running, draining
     version: str = ""
+    leads: bool = False
+    url: str = ""  # where its API listens
+    road: str = "database"  # of its version 2 work: streams, or database
+    wanted: str = "running"  # what people want: running, or draining; never written by a beat
 
 
 def beat(conn: Connection, instance: Instance) -> None:
     values = asdict(instance) | {"roles": [*instance.roles]}
+    del values["wanted"]
     done = conn.execute(update(instances).where(instances.c.id == instance.id).values(values))
     if not done.rowcount:
         conn.execute(insert(instances).values(values))

@@ -9,8 +9,10 @@ from sqlalchemy import Connection
 JOBS: Final = "jobs"  # a definition or a cursor changed: the planner looks again
 WORK: Final = "work"  # something became claimable, now or later: workers look again
 CANCEL: Final = "cancel"  # a running execution is asked to stop
+INSTANCES: Final = "instances"  # somebody wants an instance to drain or to resume, or a leader resigned
+BREAKERS: Final = "breakers"  # a circuit breaker opened, closed or was reset
 
-TOPICS: Final = (JOBS, WORK, CANCEL)
+TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS)
 _KEY = "noonday.topics"
 
 

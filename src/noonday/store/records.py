@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState
+from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, Road
 from noonday.domain.job import Job
 from noonday.domain.planning import Fire, Lapse, Plan
 from noonday.ids import new_id
+
+
+def road_of(job: Job) -> Road:
+    return Road.STREAMS if job.scheduler_version == Road.STREAMS else Road.DATABASE
 
 
 def records(job: Job, plan: Plan, now: datetime) -> Iterator[Execution]:
@@ -28,6 +32,7 @@ def fired(job: Job, fire: Fire, now: datetime) -> Execution:
         available_at=fire.available_at,
         state=ExecutionState.QUEUED,
         lane=job.lane,
+        road=road_of(job),
         covers_from=fire.covers_from,
         created_at=now,
     )
@@ -42,6 +47,7 @@ def lapsed(job: Job, lapse: Lapse, now: datetime) -> Execution:
         available_at=None,
         state=ExecutionState.SKIPPED,
         lane=job.lane,
+        road=road_of(job),
         through_at=lapse.through_at,
         skipped_count=lapse.count,
         skip_reason=lapse.reason,
@@ -64,6 +70,7 @@ def forced(job: Job, now: datetime, by: str | None, config: Mapping[str, Any] | 
         available_at=now,
         state=ExecutionState.QUEUED,
         lane=job.lane,
+        road=road_of(job),
         triggered_by=by,
         config=config,
         created_at=now,

@@ -47,6 +47,7 @@ def _kept(name: str, kind: Kind, default: str | None = None) -> Column[Any]:
 _ARMED = sql("next_run_at IS NOT NULL AND schedule_enabled AND NOT is_paused")
 _OPEN = sql("state = 'pending' OR state = 'queued' OR state = 'running'")
 _CLAIMABLE = sql("(state = 'pending' OR state = 'queued') AND available_at IS NOT NULL")
+_UNFED = sql(f"{_CLAIMABLE.text} AND road = 2 AND enqueued_at IS NULL")
 
 jobs = Table(
     "jobs",
@@ -174,14 +175,18 @@ executions = Table(
     Column("result", Json),
     Column("trace_id", Text),
     _kept("created_at", Instant),
+    _kept("road", SmallInteger, "1"),
+    Column("enqueued_at", Instant),  # put on the streams, or promised to be at `available_at`
     UniqueConstraint(*SLOT, name="executions_slot_key"),
     Index(
         "executions_claimable_idx",
+        "road",
         "lane",
         "available_at",
         sqlite_where=_CLAIMABLE,
         postgresql_where=_CLAIMABLE,
     ),
+    Index("executions_unfed_idx", "available_at", sqlite_where=_UNFED, postgresql_where=_UNFED),
     Index(
         "executions_open_idx",
         "state",
@@ -265,6 +270,44 @@ instances = Table(
     _kept("busy", Integer, "0"),
     _kept("state", Text, "'running'"),
     _kept("version", Text, "''"),
+    _kept("wanted", Text, "'running'"),  # what people want it to be: running or draining
+    _kept("leads", Boolean, "false"),
+    _kept("url", Text, "''"),
+    _kept("road", Text, "'database'"),  # the road of its version 2 work: streams, or database
+)
+
+leadership = Table(
+    "leadership",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _kept("term", BigInteger, "0"),  # grows with each election: the fence of every planning transaction
+    Column("holder", Text),
+    _kept("host", Text, "''"),
+    _kept("pid", Integer, "0"),
+    Column("elected_at", Instant),
+    Column("expires_at", Instant),
+)
+
+breakers = Table(
+    "breakers",
+    metadata,
+    Column("domain", Text, primary_key=True),
+    _kept("state", Text, "'closed'"),
+    _kept("failures", Integer, "0"),
+    Column("opened_at", Instant),
+    Column("probe_until", Instant),
+    _kept("trips", BigInteger, "0"),
+    Column("last_error", Text),
+    _kept("updated_at", Instant),
+)
+
+locks = Table(
+    "locks",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text),
+    _kept("fence", BigInteger, "0"),  # grows with each owner
+    Column("expires_at", Instant),
 )
 
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), _kept("value", Text))
@@ -280,6 +323,7 @@ OPEN: Final = sql(
 CLAIMABLE: Final = sql(
     "(executions.state = 'pending' OR executions.state = 'queued') AND executions.available_at IS NOT NULL"
 )
+UNFED: Final = sql(f"{CLAIMABLE.text} AND executions.road = 2 AND executions.enqueued_at IS NULL")
 ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND NOT jobs.is_paused")
 DIRTY: Final = sql("jobs.dirty")
 CLEAN: Final = sql("NOT jobs.dirty AND jobs.error IS NULL")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from noonday.domain.execution import Execution
+from noonday.domain.job import Job
 from noonday.domain.outcome import Outcome
 from noonday.domain.target import CommandTarget, FetchTarget, HttpTarget, PythonTarget, ServiceTarget
 from noonday.ports import Run
@@ -56,6 +57,10 @@ class Targets:
     def knows(self, task: str) -> bool:
         """Can this instance run the Python task of this name or path?"""
         return self._python.knows(task)
+
+    def domain_of(self, job: Job) -> str | None:
+        """The host that the job calls: whose circuit breaker stands before it. None if it calls nobody."""
+        return None
 
     async def cancel_remote(self, execution: Execution) -> bool:
         """Tell a target that answered 202 to stop; False if it gave no cancel URL or did not hear."""
