@@ -22,6 +22,7 @@ from tests.factories import LEASE, NOON, a_job, an_execution
 STEPS = ["0001", "0002"]
 HEAD = STEPS[-1]
 TABLES = {"jobs", "executions", "attempts", "job_dependencies", "audit", "outbox", "instances", "meta"}
+TABLES |= {"leadership", "breakers", "locks"}
 VIEWS = {"job_executions", "schedules", "job_schedules", "scheduled_jobs"}
 
 
