@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	&& { echo "$$python"; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt lock bench clean
+.PHONY: help run cluster test soak check fmt lock bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,14 +21,20 @@ help: ## list these targets
 run: $(VENV)/run.stamp ## start Noonday on http://127.0.0.1:8060 (ARGS="--port 9000" to change something)
 	@exec $(BIN)/noonday serve $(ARGS)
 
+cluster: $(VENV)/dev.stamp ## three instances on PostgreSQL and Valkey, to see fail-over live (ARGS="--restart")
+	@exec $(BIN)/python -m demo.cluster $(ARGS)
+
 test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels (TESTS=tests/domain for a part)
 ifdef TESTS
 	$(PYTEST) $(TESTS)
 else
 	@# Tests that kill processes and look at the real clock have the machine to themselves; the others share it.
-	$(PYTEST) -m crash
-	$(PYTEST) -m "not crash" -n 2
+	$(PYTEST) -m "crash or cluster"
+	$(PYTEST) -m "not crash and not cluster and not soak" -n 2
 endif
+
+soak: $(VENV)/dev.stamp ## the long test of a cluster, with random faults (ARGS="--minutes 60 --seed 7")
+	$(BIN)/python -m tests.cluster.soak $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, format, types and the direction of imports
 	$(BIN)/ruff check .

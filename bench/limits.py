@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
+import redis
 
 BATCH = 1000
 TABLE = """create table bench_limit (
@@ -74,4 +75,26 @@ def sqlite(folder: Path, total: int = 20_000) -> float:
             connection.execute("commit")
     spent = time.perf_counter() - start
     connection.close()
+    return total / spent
+
+
+def streams(url: str, total: int = 50_000, batch: int = 500) -> float:
+    """Messages per second through a stream: added, read by a group, acknowledged and deleted, in batches."""
+    with redis.Redis.from_url(url) as client:
+        client.delete("bench:limit")
+        client.xgroup_create("bench:limit", "limit", id="0", mkstream=True)
+        start = time.perf_counter()
+        for _ in range(total // batch):
+            with client.pipeline(transaction=False) as adding:
+                for _ in range(batch):
+                    adding.xadd("bench:limit", {"id": "0" * 36})
+                adding.execute()
+            [(_, read)] = client.xreadgroup("limit", "one", {"bench:limit": ">"}, count=batch)
+            receipts = [receipt for receipt, _ in read]
+            with client.pipeline(transaction=False) as ending:
+                ending.xack("bench:limit", "limit", *receipts)
+                ending.xdel("bench:limit", *receipts)
+                ending.execute()
+        spent = time.perf_counter() - start
+        client.delete("bench:limit")
     return total / spent

@@ -14,6 +14,8 @@ import uvloop
 
 from noonday.clock import SystemClock
 from noonday.engine.engine import Engine, EngineConfig, Role, Surroundings
+from noonday.queue.redis_streams import RedisStreams
+from noonday.redis_link import RedisLink
 from noonday.store.database import Database
 from noonday.store.instances import Instance
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
@@ -43,12 +45,27 @@ class Machine:
     db: Database
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a measurement runs: a database, and a Redis if work takes the streams."""
+
+    url: str
+    redis: str | None = None
+    prefix: str = "bench"  # own streams for each measurement
+
+    @property
+    def version(self) -> int:
+        """Of the jobs that are measured here."""
+        return 1 if self.redis is None else 2
+
+
 @asynccontextmanager
-async def running(url: str, slots: int) -> AsyncIterator[Machine]:
+async def running(place: Place, slots: int) -> AsyncIterator[Machine]:
     marks = Marks()
+    link = None if place.redis is None else RedisLink(place.redis)
     tasks = TaskRegistry()
     tasks.add(make_task(marks.note, "note"))
-    clock, db = SystemClock(), Database(url)
+    clock, db = SystemClock(), Database(place.url)
     targets = Targets(TargetsConfig(signing_secret=b"x" * 32, tasks=tasks))
     config = EngineConfig(
         instance_id="bench", roles=frozenset({Role.SCHEDULER, Role.WORKER}), slots=slots, keep_runs=10**9
@@ -61,6 +78,7 @@ async def running(url: str, slots: int) -> AsyncIterator[Machine]:
             knows=targets.knows,
             cancel_remote=targets.cancel_remote,
             describe=lambda: _described(clock.now()),
+            queue=None if link is None else RedisStreams(link, prefix=place.prefix, consumer="bench"),
         ),
         config,
     )
@@ -73,6 +91,8 @@ async def running(url: str, slots: int) -> AsyncIterator[Machine]:
             actor.cancel()
         await asyncio.gather(*actors, return_exceptions=True)
         await targets.close()
+        if link is not None:
+            await link.close()
         await db.close()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bench import stored
-from bench.machinery import Machine, running, settled
+from bench.machinery import Machine, Place, running, settled
 from noonday.clock import SystemClock
 from noonday.store.database import Database
 
@@ -22,43 +22,44 @@ class Lateness:
     fired: float  # share of what was due
 
 
-async def drain(url: str, count: int, slots: int) -> float:
+async def drain(place: Place, count: int, slots: int) -> float:
     """Executions per second from plan to durable end: `count` jobs that were all due a moment ago."""
-    db = Database(url)
+    db = Database(place.url)
     now = SystemClock().now()
-    await asyncio.to_thread(stored.add, db, [stored.a_job(now, now) for _ in range(count)])
+    await asyncio.to_thread(stored.add, db, [stored.a_job(place, now, now) for _ in range(count)])
     await db.close()
     start = time.perf_counter()
-    async with running(url, slots) as machine:
+    async with running(place, slots) as machine:
         machine.marks.wanted = count
         await settled(machine, count)
     return count / (time.perf_counter() - start)
 
 
-async def steady(url: str, rate: int, seconds: int, slots: int) -> Lateness:
+async def steady(place: Place, rate: int, seconds: int, slots: int) -> Lateness:
     """`rate` jobs that fire once a second each, evenly spread over it."""
-    db = Database(url)
+    db = Database(place.url)
     now = SystemClock().now()
     made = [
-        stored.a_job(now, now + LEAD + timedelta(seconds=i / rate), timedelta(seconds=1)) for i in range(rate)
+        stored.a_job(place, now, now + LEAD + timedelta(seconds=i / rate), timedelta(seconds=1))
+        for i in range(rate)
     ]
     await asyncio.to_thread(stored.add, db, made)
     await db.close()
     first = (now + LEAD).timestamp()
-    async with running(url, slots) as machine:
+    async with running(place, slots) as machine:
         await asyncio.sleep(max(0.0, first + seconds + 2 - time.time()))
     return _lateness(machine, first + 1, first + seconds, rate * (seconds - 1))
 
 
-async def burst(url: str, count: int, slots: int) -> tuple[float, float]:
+async def burst(place: Place, count: int, slots: int) -> tuple[float, float]:
     """Seconds from the due moment of `count` jobs until the last was started, and until all is durable."""
-    db = Database(url)
+    db = Database(place.url)
     now = SystemClock().now()
     due = now + LEAD + timedelta(seconds=count / 500)
-    await asyncio.to_thread(stored.add, db, [stored.a_job(now, due) for _ in range(count)])
+    await asyncio.to_thread(stored.add, db, [stored.a_job(place, now, due) for _ in range(count)])
     await db.close()
     assert SystemClock().now() < due - LEAD, "filling the database took too long"
-    async with running(url, slots) as machine:
+    async with running(place, slots) as machine:
         machine.marks.wanted = count
         await settled(machine, count)
         durable = time.time() - due.timestamp()

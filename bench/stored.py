@@ -7,6 +7,7 @@ from functools import partial
 
 from sqlalchemy import text
 
+from bench.machinery import Place
 from noonday.clock import SystemClock
 from noonday.domain.job import Job, JobId, JobState
 from noonday.domain.schedule import Interval, IntervalUnit, Once, Timing
@@ -19,7 +20,7 @@ from noonday.store.tables import jobs as table
 NEVER = timedelta(days=365)
 
 
-def a_job(now: datetime, first_at: datetime, every: timedelta | None = None) -> Job:
+def a_job(place: Place, now: datetime, first_at: datetime, every: timedelta | None = None) -> Job:
     schedule = (
         Once(run_at=first_at)
         if every is None
@@ -31,6 +32,7 @@ def a_job(now: datetime, first_at: datetime, every: timedelta | None = None) -> 
         name=made,
         timing=Timing(schedule=schedule, anchor_at=first_at if every is None else first_at - every),
         target=PythonTarget(task="note"),
+        scheduler_version=place.version,
         state=JobState.SCHEDULED,
         next_run_at=first_at,
         created_at=now,
@@ -46,7 +48,7 @@ def add(db: Database, made: list[Job]) -> None:
 def add_crowd(db: Database, count: int) -> None:
     """`count` copies of one sleeping job by plain SQL, each with an id, a name and a moment of its own."""
     now = SystemClock().now()
-    model = a_job(now, now + NEVER, timedelta(days=1))
+    model = a_job(Place(""), now, now + NEVER, timedelta(days=1))
     db.write_now(lambda conn: jobs.add(conn, model))
     names = [column.name for column in table.columns]
     sqlite = db.dialect == "sqlite"

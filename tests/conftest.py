@@ -6,6 +6,8 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from psycopg import sql
 
 from noonday.store import migrate
 from noonday.store.database import Database
+from tests.pgbouncer import start_pgbouncer
 from tests.servers import NoServer, Server, start_postgres, start_redis
 
 _serial = count(1)
@@ -100,6 +103,24 @@ def postgres_url(postgres_server: Server, postgres_template: str) -> Iterator[st
 @pytest.fixture
 def empty_postgres_url(postgres_server: Server) -> Iterator[str]:
     yield from _postgres_database(postgres_server, "CREATE DATABASE {}")
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[Server]:
+    """A server that the tests of one module may stop and kill."""
+    yield from _served(partial(start_postgres, durable=True, own=True))
+
+
+@pytest.fixture
+def pooler() -> Iterator[Callable[[str], str]]:
+    """Puts a PgBouncer in transaction mode before a database, with two connections to it; the URL there."""
+    with ExitStack() as exits:
+        yield lambda url: exits.enter_context(contextmanager(_served)(partial(start_pgbouncer, url))).url
+
+
+@pytest.fixture
+def pooled_url(postgres_url: str, pooler: Callable[[str], str]) -> str:
+    return pooler(postgres_url)
 
 
 @pytest.fixture(scope="session")

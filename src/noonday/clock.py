@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SLEWED = 1.0  # seconds by which a clock may be ahead and still be slowed down rather than set back
+_SLOWNESS = 2.0  # a clock that is ahead runs at half speed until the others have caught up
 
 
 class Clock(Protocol):
@@ -22,9 +27,14 @@ class Clock(Protocol):
         ...
 
 
+def wall_clock() -> datetime:
+    """What this machine believes, and what somebody may set."""
+    return datetime.now(UTC)
+
+
 class SystemClock:
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return wall_clock()
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -43,11 +53,65 @@ class SystemClock:
         wake.clear()
 
 
-class SyncedClock(SystemClock):
-    """The database's time, carried on by the monotonic clock: no step of the wall clock reaches it."""
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What is added to the monotonic clock: `ahead` too much at first, which wears off. Threads read it."""
 
-    def adjust(self, now: datetime, at: float) -> None:
-        """It was `now` when the monotonic clock read `at`."""
+    offset: float
+    ahead: float = 0.0
+    since: float = 0.0
+
+    def at(self, monotonic: float) -> float:
+        worn_off = (monotonic - self.since) / _SLOWNESS
+        return monotonic + self.offset + max(self.ahead - worn_off, 0.0)
+
+
+class SyncedClock(SystemClock):
+    """The database's time, carried on by the monotonic clock: no step of the wall clock reaches it.
+
+    It never goes back, except when it turns out to be ahead by more than a second.
+    """
+
+    def __init__(self) -> None:
+        self._course: Course | None = None
+        self._sleepers: set[asyncio.Event] = set()
+
+    @property
+    def synced(self) -> bool:
+        return self._course is not None
+
+    def now(self) -> datetime:
+        course = self._course
+        if course is None:  # not told yet
+            return super().now()
+        return _EPOCH + timedelta(seconds=course.at(self.monotonic()))
+
+    def adjust(self, now: datetime, at: float) -> timedelta:
+        """It was `now` when the monotonic clock read `at`. Returns how far this clock was behind."""
+        offset = (now - _EPOCH).total_seconds() - at
+        known, here = self._course, self.monotonic()
+        if known is None:
+            self._course = Course(offset)
+            return timedelta()
+        behind = here + offset - known.at(here)
+        ahead = -behind if -_SLEWED <= behind < 0 else 0.0
+        self._course = Course(offset, ahead, here)
+        if abs(behind) > _SLEWED:
+            for sleeper in self._sleepers:
+                sleeper.set()  # what they wait for may have come
+        return timedelta(seconds=behind)
+
+    async def sleep_until(self, when: datetime | None, wake: asyncio.Event) -> None:
+        self._sleepers.add(wake)
+        try:
+            await super().sleep_until(when, wake)
+        finally:
+            self._sleepers.discard(wake)
+
+
+def shared_clock(database_url: str) -> SystemClock:
+    """All instances on one database go by its time; those on one SQLite file share a machine."""
+    return SystemClock() if database_url.startswith("sqlite") else SyncedClock()
 
 
 def in_seconds(now: datetime, seconds: float) -> datetime:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -71,6 +70,14 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """A parcel that is, or will be, put on the road at its moment; the row says so already."""
+
+    due_at: datetime
+    parcel: Parcel
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """A parcel in the hands of this instance until it is acknowledged; the receipt names the message."""
 
@@ -85,6 +92,15 @@ class Queue(Protocol):
     Every verb raises RoadDown when the road cannot be used, after a bounded time. A parcel may be delivered
     twice, late, or never: the claim in the store decides, and a sweep puts back what is missing.
     """
+
+    @property
+    def forgotten(self) -> int:
+        """How often it was found to have lost all that was on it."""
+        ...
+
+    async def check(self) -> list[str]:
+        """Make it ready; what is doubtful about it, in words for the log. Raises RoadDown if it is unfit."""
+        ...
 
     async def put(self, parcels: Sequence[Parcel]) -> None:
         """All of them in one round trip."""
@@ -132,7 +148,7 @@ class Queue(Protocol):
 class Leader:
     holder: str
     term: int
-    expires_at: datetime | None = None
+    left: timedelta  # until the lease ends unless it is renewed, as its keeper counts
 
 
 class Leadership(Protocol):
@@ -140,13 +156,14 @@ class Leadership(Protocol):
 
     ttl: timedelta
     name: str  # "redis" or "database": which of them it is
+    key: str  # what the lease is called there, and the term in the store
 
     async def campaign(self) -> int | None:
         """The new term, or None while somebody else leads. Raises Unavailable when it cannot be known."""
         ...
 
     async def renew(self, term: int) -> bool:
-        """Is it still ours? Renewed if so."""
+        """Is the term still ours? The lease is renewed if so, and taken here if it is free here."""
         ...
 
     async def resign(self, term: int) -> None:
@@ -158,19 +175,32 @@ class Leadership(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something that was published on a channel."""
+    """Something that was published on a channel, as heard under one subscription.
+
+    A message on a channel that several subscriptions cover is heard once under each of them.
+    """
 
     channel: str
     data: str
+    heard_as: str  # the channel itself, or the pattern that covers it
 
 
 class Receiver(Protocol):
-    """Ears on channels that other programs publish on."""
+    """Ears on channels that other programs publish on. Nothing is kept for those who do not listen.
 
-    def listen(
-        self, channels: Collection[str], patterns: Collection[str]
-    ) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
-        """Messages from now on; raises RoadDown when the connection is lost."""
+    Both `follow` and `take` raise RoadDown when the connection is lost; what was followed is forgotten then.
+    """
+
+    async def follow(self, channels: Collection[str]) -> None:
+        """Hear exactly these from now on, among them patterns with * ? [ ]; a change misses no message."""
+        ...
+
+    async def take(self, limit: int, wait: timedelta) -> list[Message]:
+        """Up to `limit` messages, in the order of each channel; waits while there are none."""
+        ...
+
+    async def close(self) -> None:
+        """Hear nothing until told again what to follow."""
         ...
 
 

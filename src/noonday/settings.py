@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -59,6 +68,15 @@ def _words(value: object) -> object:
     return value
 
 
+def _roles(value: object) -> object:
+    """`api,worker`, or several such texts; each role once."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple):
+        return value
+    words = (part.strip().lower() for text in texts for part in str(text).split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
 def _log_level(value: object) -> object:
     word = str(value).strip().lower()
     return {"warn": "warning", "fatal": "critical"}.get(word, word)
@@ -88,7 +106,9 @@ DatabaseUrl = Annotated[str, AfterValidator(partial(_url, schemes=("sqlite", "po
 RedisUrl = Annotated[str, AfterValidator(partial(_url, schemes=("redis", "rediss", "unix")))]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_log_level)]
 LogFormat = Annotated[Literal["auto", "json", "console"], BeforeValidator(_lower)]
-Roles = Annotated[tuple[Literal["api", "scheduler", "worker"], ...], BeforeValidator(_words)]
+Roles = Annotated[
+    tuple[Literal["api", "scheduler", "worker"], ...], BeforeValidator(_roles), Field(min_length=1)
+]
 NetworkMode = Annotated[Literal["open", "strict"], BeforeValidator(_lower)]
 
 
@@ -127,7 +147,7 @@ class Settings(BaseSettings):
     log_format: LogFormat = _named("auto", "LOG_FORMAT")
 
     scheduler_enabled: bool = _named(True, "SCHEDULER_ENABLED")
-    roles: Roles = _named(("api", "scheduler", "worker"), "SCHEDULER_ROLES", min_length=1)
+    roles: Roles = _named(("api", "scheduler", "worker"), "SCHEDULER_ROLES")
     v2_enabled: bool = _named(True, "SCHEDULER_V2_ENABLED")
     instance_id: str | None = _named(None, "SCHEDULER_INSTANCE_ID", max_length=200)
     workers: int = _named(10, "SCHEDULER_WORKER_POOL_SIZE", "MAX_WORKERS", ge=1, le=1000)
@@ -144,6 +164,7 @@ class Settings(BaseSettings):
     metrics_namespace: str = _named(
         "crawler", "SCHEDULER_METRICS_NAMESPACE", pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$"
     )
+    metrics_port: int | None = _named(None, "METRICS_PORT", ge=0, le=65535)
 
     # defaults of new jobs
     job_timeout: Span = _named(timedelta(hours=1), "SCHEDULER_JOB_TIMEOUT")
@@ -175,14 +196,26 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (_Layers(settings_cls, init_settings),)
 
+    @field_validator("roles")
+    @classmethod
+    def _leaves_something_to_run(cls, roles: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not info.data.get("scheduler_enabled", True) and "api" not in roles:
+            raise ValueError("leaves nothing to run while SCHEDULER_ENABLED=false, which means the API alone")
+        return roles
+
     @model_validator(mode="after")
     def _refuses_to_be_open_to_the_network(self) -> Self:
-        if not self.allow_open and not is_loopback(self.host):
+        if "api" in self.running_roles and not self.allow_open and not is_loopback(self.host):
             raise ValueError(
                 "would let anybody on the network create and run jobs: this version has no sign-in yet. "
                 "Use a loopback address, or set SCHEDULER_ALLOW_OPEN=true where the network itself is closed"
             )
         return self
+
+    @property
+    def running_roles(self) -> tuple[str, ...]:
+        """What this process is to do: with the scheduler switched off, the API alone."""
+        return self.roles if self.scheduler_enabled else ("api",)
 
     @property
     def redis(self) -> str | None:

@@ -23,10 +23,17 @@ async def test_it_is_ready_when_the_database_is(desk: Desk) -> None:
     assert found.checks == {"database": "ok", "migrations": "ok", "draining": "ok"}
 
 
-async def test_it_is_not_ready_while_it_drains(desk: Desk) -> None:
+async def test_it_is_not_ready_while_it_ends(desk: Desk) -> None:
+    stopping = replace(LOCAL, stopping=True, draining=True)
+    system = System(desk.db, desk.clock, lambda: stopping)
+    assert not (await system.ready()).ready
+    assert (await system.health()).status == "draining"
+
+
+async def test_a_drained_one_still_answers_so_that_it_can_be_asked_to_resume(desk: Desk) -> None:
     draining = replace(LOCAL, draining=True)
     system = System(desk.db, desk.clock, lambda: draining)
-    assert not (await system.ready()).ready
+    assert (await system.ready()).ready
     assert (await system.health()).status == "draining"
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
+SERVE = ("serve", "--port", "0")
 
 
 def eventually(look: Callable[[], T | None], within: float = 45.0) -> T:
@@ -60,12 +61,13 @@ class World:
         lines = file.read_text().splitlines() if file.exists() else []
         return [Mark(w, j, e, int(a), int(p)) for w, j, e, a, p in (line.split() for line in lines)]
 
-    def start(self, **settings: str) -> Noonday:
-        made = self.launch(**settings)
+    def start(self, *words: str, **settings: str) -> Noonday:
+        made = self.launch(*words, **settings)
         made.wait_until_ready()
         return made
 
-    def launch(self, **settings: str) -> Noonday:
+    def launch(self, *words: str, **settings: str) -> Noonday:
+        """`noonday serve` on a free port, or the command that the words say."""
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         env |= {
             "DATABASE_URL": self.url,
@@ -77,7 +79,8 @@ class World:
             "SCHEDULER_LEASE_TTL": "1500ms",
             "SHUTDOWN_GRACE": "20s",
         }
-        made = Noonday(self, env | self.settings | settings, self.folder / f"log-{len(self.started)}")
+        log = self.folder / f"log-{len(self.started)}"
+        made = Noonday(self, words or SERVE, env | self.settings | settings, log)
         self.started.append(made)
         return made
 
@@ -87,12 +90,12 @@ class World:
 
 
 class Noonday:
-    def __init__(self, world: World, env: dict[str, str], log: Path) -> None:
+    def __init__(self, world: World, words: Sequence[str], env: dict[str, str], log: Path) -> None:
         self.log = log
         self.url = ""
         with log.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "noonday", "serve", "--port", "0"],
+                [sys.executable, "-m", "noonday", *words],
                 env=env,
                 cwd=world.folder,
                 stdin=subprocess.DEVNULL,
@@ -107,8 +110,8 @@ class Noonday:
     def wait_until_ready(self) -> None:
         def ready() -> str | None:
             assert self.process.poll() is None, self.lines()
-            found = re.search(r"is ready on (http://[\w.:\[\]]+)", self.lines())
-            return found[1] if found else None
+            found = re.search(r"is ready(?:, without an API| on (http://[\w.:\[\]]+))", self.lines())
+            return found and (found[1] or "nowhere")
 
         self.url = eventually(ready)
 

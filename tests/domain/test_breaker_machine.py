@@ -8,7 +8,19 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from noonday.domain.breaker import CLOSED, Breaker, BreakerPolicy, BreakerState, allow, record
+from noonday.domain.breaker import (
+    CLOSED,
+    Breaker,
+    BreakerPolicy,
+    BreakerState,
+    Heard,
+    Probe,
+    allow,
+    hear,
+    probed,
+    record,
+    worst,
+)
 from tests.factories import NOON
 
 POLICY = BreakerPolicy(threshold=3, open_for=timedelta(seconds=60), probe_lease=timedelta(seconds=20))
@@ -61,10 +73,66 @@ def test_a_probe_that_fell_silent_is_followed_by_another() -> None:
 def test_the_probe_decides(ok: bool, state: BreakerState) -> None:
     due = NOON + POLICY.open_for
     probing, _, _ = allow(opened(), POLICY, due)
-    after = record(probing, POLICY, ok, due + SECOND)
+    after = probed(probing, the_probe_of(probing, ok), due + SECOND)
     assert after.state is state
     assert after.opened_at == (None if ok else due + SECOND)
     assert after.probe_until is None
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_calls_sent_before_it_opened_do_not_decide_for_the_probe(ok: bool) -> None:
+    """Their time-outs come back long after, when the target may have recovered."""
+    probing, _, _ = allow(opened(), POLICY, NOON + POLICY.open_for)
+    assert record(probing, POLICY, ok, NOON + POLICY.open_for + SECOND) == probing
+
+
+@pytest.mark.parametrize("ok", [True, False, None])
+def test_a_probe_whose_place_another_has_taken_decides_nothing(ok: bool | None) -> None:
+    first, _, _ = allow(opened(), POLICY, NOON + POLICY.open_for)
+    second, _, _ = allow(first, POLICY, NOON + POLICY.open_for + POLICY.probe_lease)
+    assert probed(second, the_probe_of(first, ok), NOON + 2 * POLICY.open_for) == second
+    assert probed(opened(), the_probe_of(first, ok), NOON + 2 * POLICY.open_for) == opened()
+
+
+def test_a_probe_that_was_stopped_makes_room_for_the_next_at_once() -> None:
+    due = NOON + POLICY.open_for
+    probing, _, _ = allow(opened(), POLICY, due)
+    after = probed(probing, the_probe_of(probing, None), due + SECOND)
+    assert after == opened()
+    assert allow(after, POLICY, due + SECOND)[1]
+
+
+def the_probe_of(breaker: Breaker, ok: bool | None) -> Probe:
+    assert breaker.probe_until is not None
+    return Probe(until=breaker.probe_until, ok=ok)
+
+
+@pytest.mark.parametrize(
+    ("told", "failures"),
+    [
+        ([Heard(failures=1), Heard(failures=1)], 2),
+        ([Heard(failures=2), Heard(ok=True), Heard(failures=1)], 1),
+        ([Heard(ok=True), Heard(failures=2)], 2),
+        ([Heard(failures=2), Heard(ok=True)], 0),
+    ],
+)
+def test_what_is_told_together_counts_as_told_one_by_one(told: list[Heard], failures: int) -> None:
+    one_by_one, together = CLOSED, Heard()
+    for heard in told:
+        one_by_one = hear(one_by_one, POLICY, heard, NOON)
+        together = together.then(heard)
+    assert hear(CLOSED, POLICY, together, NOON) == one_by_one == Breaker(failures=failures)
+
+
+def test_a_thousand_failures_open_it_as_three_do() -> None:
+    assert hear(CLOSED, POLICY, Heard(failures=1000, error="refused"), NOON) == opened()
+
+
+def test_the_worst_of_all_is_shown() -> None:
+    closed, half, is_open = BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN
+    assert worst(set()) is worst({closed}) is closed
+    assert worst({closed, half}) is half
+    assert worst({closed, half, is_open}) is is_open
 
 
 @pytest.mark.parametrize("ok", [True, False])
@@ -107,11 +175,20 @@ class AnyCallsAndAnswers(RuleBasedStateMachine):
     def an_answer(self, ok: bool) -> None:
         before = self.breaker
         self.breaker = record(before, POLICY, ok, self.now)
-        if before.state is BreakerState.OPEN:
+        if before.state is not BreakerState.CLOSED:
             assert self.breaker == before
             return
         self.in_a_row = 0 if ok else self.in_a_row + 1
         if self.breaker.state is BreakerState.OPEN:
+            self.opened_at = self.now
+
+    @rule(ok=st.sampled_from([True, False, None]))
+    @precondition(lambda self: self.breaker.state is BreakerState.HALF_OPEN)
+    def the_end_of_the_probe(self, ok: bool | None) -> None:
+        self.breaker = probed(self.breaker, the_probe_of(self.breaker, ok), self.now)
+        if ok:
+            self.in_a_row = 0
+        elif ok is False:
             self.opened_at = self.now
 
     @rule()
@@ -120,7 +197,7 @@ class AnyCallsAndAnswers(RuleBasedStateMachine):
         later = self.now + POLICY.open_for + POLICY.probe_lease
         probing, allowed, _ = allow(self.breaker, POLICY, later)
         assert allowed
-        assert record(probing, POLICY, True, later) == CLOSED
+        assert probed(probing, the_probe_of(probing, True), later) == CLOSED
 
     @invariant()
     def its_fields_fit_its_state(self) -> None:

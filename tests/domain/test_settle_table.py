@@ -18,6 +18,7 @@ from noonday.domain.outcome import (
     Accepted,
     Cancelled,
     Completed,
+    Deferred,
     Failed,
     Lost,
     Outcome,
@@ -41,6 +42,7 @@ OUTCOMES: dict[str, Outcome] = {
     "lost": Lost(detail="instance-1 fell silent"),
     "released": Released(),
     "parked": Parked(detail="nobody knows task x"),
+    "deferred": Deferred(domain="a.test", until=NOW + timedelta(seconds=60), detail="its breaker is open"),
     "accepted": Accepted(heartbeat=timedelta(seconds=45), cancel_url="http://t/cancel", result=SOME),
 }
 MAX_RETRIES = (0, 1, 3)
@@ -106,7 +108,7 @@ def expected_state(job: Job, execution: Execution, kind: str) -> str:
         return "pending" if execution.failures < job.retry.max_retries else "failed"
     if kind == "lost":
         return "failed" if job.retry.on_lost == "fail" or execution.losses == MAX_LOSSES - 1 else "pending"
-    return {"released": "queued", "parked": "pending"}[kind]
+    return {"released": "queued", "parked": "pending", "deferred": "pending"}[kind]
 
 
 def check_final(execution: Execution, after: Execution) -> None:
@@ -147,12 +149,30 @@ def check_counts(job: Job, execution: Execution, after: Execution, kind: str) ->
 def check_attempt(execution: Execution, done: Settlement, kind: str) -> None:
     attempt = done.attempt
     assert attempt is not None
+    if kind == "deferred":  # only what somebody cancelled meanwhile leaves a row
+        assert attempt.outcome == "cancelled"
+        return
     assert attempt.outcome == kind.split(",", maxsplit=1)[0].removesuffix(" for good").replace(" ", "_")
     assert (attempt.execution_id, attempt.number) == (execution.id, execution.attempt)
     assert (attempt.started_at, attempt.completed_at) == (execution.started_at, NOW)
     assert attempt.instance_id == execution.instance_id
     assert (attempt.error is None) is (kind == "completed")
     assert done.execution.result == attempt.result
+
+
+def check_deferred(execution: Execution, done: Settlement) -> None:
+    """As before its claim but for the wait: no attempt, no failure, and what earlier ones left stays."""
+    after = done.execution
+    assert done.attempt is None
+    assert (after.available_at, after.wait_reason) == (NOW + timedelta(seconds=60), WaitReason.BREAKER)
+    assert after.detail == "its breaker is open"
+    assert after.attempt == execution.attempt - 1, "its number is given to the next one"
+    assert (after.failures, after.losses) == (execution.failures, execution.losses)
+    assert (after.error, after.result) == (execution.error, execution.result)
+    assert (after.lease_token, after.lease_expires_at, after.deadline_at) == (None, None, None)
+    assert (after.remote, after.cancel_url, after.instance_id, after.started_at) == (False, None, None, None)
+    assert after.admitted, "it is not judged again as if it were new"
+    assert execution.cancel_requested_at is None, "never again after a cancel"
 
 
 NEVER_TOUCHED = (
@@ -167,6 +187,9 @@ def check(job: Job, execution: Execution, kind: str) -> None:
     assert after.state == expected_state(job, execution, kind)
     assert after.state == execution.state or after.state in EXECUTION_MOVES[execution.state]
     assert done.final is not after.state.open
+    if kind == "deferred" and not done.final:
+        check_deferred(execution, done)
+        return
     assert all(getattr(after, name) == getattr(execution, name) for name in NEVER_TOUCHED)
     if kind == "accepted":
         return

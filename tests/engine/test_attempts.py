@@ -129,7 +129,7 @@ async def test_it_leaves_a_run_to_itself_that_does_not_stop_when_told(scheduler:
     run = await only(scheduler, "stubborn")
     assert (run.state, run.error) == (ExecutionState.FAILED, "took longer than 5 s")
     assert scheduler.engine.counters.abandoned == 1
-    assert scheduler.engine.worker.busy == 0
+    assert scheduler.engine.slots.busy == 0
 
     free.set()
     await scheduler.tick(seconds=10_000)
@@ -286,7 +286,7 @@ async def test_it_makes_a_raising_target_fail_its_own_attempt_alone(scheduler: M
                 raise KeyError("a bug in a target")
             return Completed()
 
-    scheduler.engine.worker._hands.runner._target = Broken()
+    scheduler.engine.slots.hands.runner._target = Broken()
     await scheduler.add("broken", Immediate(), "work", retry=NO_RETRY)
     await scheduler.add("fine", Immediate(), "work")
     await scheduler.run_once()

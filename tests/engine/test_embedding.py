@@ -126,7 +126,7 @@ async def test_it_says_at_once_that_the_database_cannot_be_used(monkeypatch: pyt
 
 
 def test_it_gives_out_its_public_names() -> None:
-    assert noonday.__all__ == ["Scheduler", "__version__", "task"]
+    assert noonday.__all__ == ["Lock", "LockLost", "Locks", "Scheduler", "__version__", "task"]
     for name in noonday.__all__:
         assert getattr(noonday, name) is not None
     assert noonday.__version__.count(".") == 2

@@ -156,7 +156,7 @@ async def test_it_parks_an_unknown_task_and_runs_it_once_somebody_knows_it(sched
     await scheduler.tick(seconds=1)
     [run] = await scheduler.history("unknown")
     assert (run.state, run.wait_reason) == (ExecutionState.PENDING, WaitReason.UNKNOWN_TASK)
-    await scheduler.engine.sweeper.run_once()
+    await scheduler.engine.unparker.run_once()
     await scheduler.tick(minutes=10)
     [run] = await scheduler.history("unknown")
     assert run.state is ExecutionState.PENDING  # never deleted, never failed
@@ -165,7 +165,7 @@ async def test_it_parks_an_unknown_task_and_runs_it_once_somebody_knows_it(sched
     async def later() -> None:
         pass
 
-    await scheduler.engine.sweeper.run_once()
+    await scheduler.engine.unparker.run_once()
     await scheduler.run_once()
     [run] = await scheduler.history("unknown")
     assert (run.state, run.failures) == (ExecutionState.COMPLETED, 0)

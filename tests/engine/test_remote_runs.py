@@ -19,7 +19,7 @@ class Elsewhere:
 
 
 async def given_away(scheduler: ManualInstance, **fields: object) -> Execution:
-    scheduler.engine.worker._hands.runner._target = Elsewhere()
+    scheduler.engine.slots.hands.runner._target = Elsewhere()
     await scheduler.add("remote", Immediate(), "work", **fields)
     await scheduler.run_once()
     [run] = await scheduler.history("remote")
@@ -29,7 +29,7 @@ async def given_away(scheduler: ManualInstance, **fields: object) -> Execution:
 
 async def test_it_needs_no_slot_and_no_renewal_for_a_run_elsewhere(scheduler: ManualInstance) -> None:
     run = await given_away(scheduler)
-    assert scheduler.engine.worker.busy == len(scheduler.engine.leases) == 0
+    assert scheduler.engine.slots.busy == len(scheduler.engine.leases) == 0
     assert run.lease_expires_at == scheduler.clock.now() + timedelta(seconds=60)
 
 

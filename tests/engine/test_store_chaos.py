@@ -112,7 +112,7 @@ async def test_it_loses_and_doubles_nothing_in_a_store_that_keeps_failing(
     assert {run.state for run in runs} == {ExecutionState.COMPLETED}
     assert set(ran.values()) == {1}, "an attempt ran twice"
     for run in runs:
-        assert run.attempt == run.losses + 1
+        assert run.attempt >= run.losses + 1  # claims whose answer was lost are counted too
         assert ran[run.id, run.attempt] == 1
 
 
@@ -155,7 +155,7 @@ async def test_it_starts_nothing_while_the_store_is_away_and_goes_on_when_it_is_
 async def test_it_finds_again_what_was_claimed_when_the_answer_was_lost(
     scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rows are leased to somebody who does not know it: they come back with the end of the lease."""
+    """The rows are leased to somebody who does not know it: he finds out as soon as the store answers."""
 
     @scheduler.task
     async def work() -> None:
@@ -175,6 +175,6 @@ async def test_it_finds_again_what_was_claimed_when_the_answer_was_lost(
     monkeypatch.undo()
     [run] = await scheduler.history("job")
     assert run.state is ExecutionState.RUNNING
-    await scheduler.tick(seconds=31)
+    await scheduler.tick(seconds=1)
     [run] = await scheduler.history("job")
-    assert (run.state, run.losses, run.attempt) == (ExecutionState.COMPLETED, 1, 2)
+    assert (run.state, run.losses, run.attempt) == (ExecutionState.COMPLETED, 0, 2)

@@ -35,7 +35,7 @@ async def test_it_runs_no_more_at_once_than_it_has_slots(db_url: str) -> None:
         for number in range(8):
             await scheduler.add(f"job-{number}", Immediate(), "work")
         await scheduler.run_once()
-        assert running == scheduler.engine.worker.busy == 3
+        assert running == scheduler.engine.slots.busy == 3
         await scheduler.tick(seconds=30)
         assert most == 3
         page = await scheduler.db.read(history.page)
@@ -141,14 +141,13 @@ async def test_it_hands_back_what_it_claimed_ahead_and_cannot_start(db_url: str)
             if not quick:
                 await scheduler.clock.sleep(300)
 
-        worker = scheduler.engine.worker
         for _ in range(200):
-            worker._pace.ran(0.0)
+            scheduler.engine.slots._pace.ran(0.0)
         quick = False
         for number in range(5):
             await scheduler.add(f"job-{number}", Immediate(), "work")
         await scheduler.run_once()
-        assert worker.busy == 1
+        assert scheduler.engine.slots.busy == 1
         assert len(scheduler.engine.leases) == 5  # four wait for the slot that they were promised
 
         await scheduler.tick(seconds=2)
@@ -168,7 +167,7 @@ async def test_it_drains_by_finishing_what_runs_and_claiming_no_more(scheduler: 
 
     await scheduler.add("long", Immediate(), "work")
     await scheduler.run_once()
-    drained = asyncio.create_task(scheduler.engine.worker.drain())
+    drained = asyncio.create_task(scheduler.engine.slots.drain())
     await asyncio.sleep(0)
     await scheduler.add("late", Immediate(), "work")
     await scheduler.tick(seconds=4)
@@ -180,7 +179,7 @@ async def test_it_drains_by_finishing_what_runs_and_claiming_no_more(scheduler: 
     [waiting] = await scheduler.history("late")
     assert (done.state, waiting.state) == (ExecutionState.COMPLETED, ExecutionState.QUEUED)
 
-    scheduler.engine.worker.resume()
+    scheduler.engine.slots.resume()
     await scheduler.tick(seconds=5)
     [waiting] = await scheduler.history("late")
     assert waiting.state is ExecutionState.COMPLETED
@@ -198,9 +197,9 @@ async def test_it_releases_what_does_not_finish_and_another_runs_it(
 
     await scheduler.add("long", Immediate(), "work")
     await scheduler.run_once()
-    drained = asyncio.create_task(scheduler.engine.worker.drain())
+    drained = asyncio.create_task(scheduler.engine.slots.drain())
     await asyncio.sleep(0)
-    scheduler.engine.worker.release()
+    scheduler.engine.slots.release()
     finish = True
     async with scheduler.another() as other:
         await scheduler.run_once()

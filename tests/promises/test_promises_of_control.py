@@ -120,7 +120,7 @@ class TestPromise8UnknownTasksAreParked:
             seen.append((args, kwargs))
 
         scheduler.tasks.add(make_task(later, "of another deployment"))
-        await scheduler.engine.sweeper.run_once()
+        await scheduler.engine.unparker.run_once()
         await scheduler.tick(seconds=1)
         assert seen == [((1, "two"), {"three": [3.5, None]})]
         rows = await scheduler.history("strange")

@@ -144,7 +144,6 @@ def test_text_that_is_no_json_harms_its_job_alone(sqlite_db: Database) -> None:
         "cron_expression = '5 5 * * *'",
         "is_paused = true",
         "schedule_enabled = false",
-        "scheduler_version = 2",
         "config = '{\"n\": 1}'",
         "timezone = 'Europe/Berlin'",
         "max_retries = 9",

@@ -93,7 +93,7 @@ async def test_a_job_cannot_override_the_schedulers_headers(server: WebServer, t
     for target in (HttpTarget(url=server.url, headers=stolen), FetchTarget(url=server.url, headers=stolen)):
         await targets.run(a_run(target))
         headers = server.seen[-1].headers
-        assert not [name for name, value in headers.items() if "mine" in value or "99" in value[:5]]
+        assert not [name for name, value in headers.items() if value in {"mine", "99"}]
         assert (headers["x-mine"], headers["user-agent"]) == ("kept", "my crawler")
         assert headers["accept"] == "text/html"
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from noonday.api import problems
 from noonday.api.guard import Guard
-from noonday.api.routes import actions, callbacks, executions, health, jobs, schedules
+from noonday.api.routes import actions, breakers, callbacks, executions, health, jobs, scheduler, schedules
 from noonday.api.services import ApiServices, Services
 from noonday.api.shapes import Problem
 
@@ -49,6 +49,6 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.services = Services(services)
     app.add_middleware(Guard, access=services.access)
     problems.install(app)
-    for routes in (jobs, actions, executions, callbacks, schedules, health):
+    for routes in (jobs, actions, executions, callbacks, schedules, scheduler, breakers, health):
         app.include_router(routes.router)
     return app

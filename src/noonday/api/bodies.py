@@ -225,6 +225,24 @@ class ResumeBody(Body):
     catch_up: bool = Field(False, description="treat what fell into the pause as the misfire rules say")
 
 
+class DrainBody(Body):
+    instance: Label | None = Field(None, description="the id of one instance; without it, all of them")
+
+
+class MoveBody(Body):
+    """Which jobs go to the other engine: all, those with a tag, or those named."""
+
+    to: Annotated[int, Field(ge=1, le=2, description="1: the database engine, 2: the streams engine")]
+    all: bool = False
+    jobs: Annotated[list[Label], Field(max_length=1000)] = Field([], description="names or ids")
+    tag: Label | None = None
+    dry_run: bool = Field(False, description="only say what would move")
+
+
+class FinishBody(Body):
+    undo: bool = Field(False, description="let there be version 1 again")
+
+
 class ReportBody(Body):
     """A sign of life of a run that answered 202."""
 

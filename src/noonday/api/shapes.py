@@ -191,6 +191,11 @@ class Ready(BaseModel):
     checks: dict[str, str]
 
 
+class LeaderShape(BaseModel):
+    id: str
+    term: int
+
+
 class SchedulerHealth(BaseModel):
     status: str
     running: bool
@@ -205,6 +210,8 @@ class SchedulerHealth(BaseModel):
     circuit_breaker_state: str
     instance_id: str
     version: str
+    road: str
+    leader: LeaderShape | None
 
 
 class WrongField(BaseModel):

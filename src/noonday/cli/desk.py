@@ -13,11 +13,17 @@ from typing import TypeVar
 from noonday.cli.database import ready
 from noonday.cli.errors import Hint
 from noonday.cli.policies import vet
-from noonday.clock import SystemClock
+from noonday.clock import SyncedClock, SystemClock, shared_clock
+from noonday.control.breakers import Breakers
+from noonday.control.engines import Engines
 from noonday.control.executions import Executions
+from noonday.control.instances import Instances
 from noonday.control.jobs import Jobs
+from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.errors import NoondayError, NotFound
 from noonday.domain.job import Job
+from noonday.engine.timekeeper import Timekeeper
+from noonday.instance.policies import store_options
 from noonday.settings import Settings, load
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter
@@ -33,6 +39,9 @@ class Desk:
     settings: Settings
     jobs: Jobs
     executions: Executions
+    breakers: Breakers
+    instances: Instances
+    engines: Engines
     clock: SystemClock
     by: str  # who is at the keyboard, for the audit
 
@@ -62,12 +71,18 @@ def at_desk(work: Callable[[Desk], Awaitable[T]], database_url: str | None, *, m
 
 
 async def _work(work: Callable[[Desk], Awaitable[T]], settings: Settings) -> T:
-    database, clock = Database(settings.database_url), SystemClock()
+    database = Database(settings.database_url, store_options(settings))
+    clock = shared_clock(settings.database_url)
     try:
+        if isinstance(clock, SyncedClock):
+            await Timekeeper(db=database, clock=clock).run_once()
         desk = Desk(
             settings=settings,
             jobs=Jobs(database, clock, vet=partial(vet, settings)),
             executions=Executions(database, clock),
+            breakers=Breakers(database, clock, BreakerPolicy(open_for=settings.cb_timeout)),
+            instances=Instances(database, clock, settings.leader_key),
+            engines=Engines(database, clock),
             clock=clock,
             by=_user(),
         )

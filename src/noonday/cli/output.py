@@ -38,8 +38,14 @@ SIGNS = {  # a shape and a colour for each word, so that none of the three is ne
     "failed": ("✕", "red"),
     "skipped": ("▲", "yellow"),
     "paused": ("■", "yellow"),
+    "closed": ("●", "green"),
+    "open": ("✕", "red"),
+    "half_open": ("◐", "yellow"),
     "disabled": ("■", "bright_black"),
     "cancelled": ("■", "bright_black"),
+    "draining": ("◑", "yellow"),
+    "drained": ("■", "yellow"),
+    "silent": ("✕", "red"),
 }
 _WIDE = 220  # where nobody watches, cutting cells to 80 columns would only lose data
 

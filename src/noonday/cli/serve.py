@@ -1,4 +1,4 @@
-"""`noonday serve`: the whole scheduler in one process."""
+"""`noonday serve`: the scheduler in one process, or those parts of it that its roles name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noonday.cli.flags import ServeFlags
 from noonday.instance import run_instance
 from noonday.settings import Settings, load
 
-__all__ = ["serve"]
+__all__ = ["greeting", "serve"]
 
 _NONE = ServeFlags()
 
@@ -17,12 +17,21 @@ _NONE = ServeFlags()
 def serve(*, flags: ServeFlags = _NONE) -> int:
     """Run until SIGTERM or Ctrl-C: the first lets running work finish, a second one ends at once."""
     settings = load(**flags.given())
-    output.say(_greeting(settings))
+    output.say(greeting(settings))
     return run_instance(settings)
 
 
-def _greeting(settings: Settings) -> str:
+def greeting(settings: Settings) -> str:
+    """What is about to run, in one line."""
     store = next(line.value for line in settings.sources() if line.name == "DATABASE_URL")
-    reach = "open without sign-in" + (" beyond loopback" if settings.allow_open else ", loopback only")
-    own = f"Noonday {version('noonday')} on {settings.base_url if settings.port else 'a free port'}"
-    return f"{own} · {store} · {settings.workers} workers · {reach} · Ctrl-C stops"
+    roles = settings.running_roles
+    words = [f"Noonday {version('noonday')}", store]
+    if "api" in roles:
+        words[0] += f" on {settings.base_url if settings.port else 'a free port'}"
+        reach = " beyond loopback" if settings.allow_open else ", loopback only"
+        words.append(f"open without sign-in{reach}")
+    if "worker" in roles:
+        words.insert(2, f"{settings.workers} workers")
+    if len(roles) < 3:
+        words.insert(1, " and ".join(roles) + " alone")
+    return " · ".join([*words, "Ctrl-C stops"])

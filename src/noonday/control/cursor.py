@@ -9,11 +9,12 @@ from sqlalchemy import Connection, select
 
 from noonday.domain.errors import Invalid, Problem
 from noonday.domain.execution import Execution, SkipReason
+from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import Job
 from noonday.domain.occurrences import next_after
 from noonday.domain.planning import arm, lapse
 from noonday.domain.schedule import Event, Immediate, Manual, Once
-from noonday.store import executions, records
+from noonday.store import executions, facts, records
 from noonday.store.tables import jobs
 
 
@@ -69,6 +70,8 @@ def unplan(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job
 
 
 def go_on(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job:
+    if is_fixed_delay(job.timing) and facts.chain_goes_on(conn, job.id):
+        return replace(job, next_run_at=None)  # else a second chain would begin beside the first
     armed = arm(job, now)
     following = None if _used_up(job, armed.next_run_at, now) else armed.next_run_at
     if following is None or following > now:  # else its one instant is still good

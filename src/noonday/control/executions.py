@@ -16,8 +16,9 @@ from noonday.control.errors import Gone
 from noonday.control.jobs import NOBODY
 from noonday.domain.errors import Conflict, NotAllowed, NotFound
 from noonday.domain.execution import Attempt, Execution, ExecutionId, ExecutionState
-from noonday.domain.job import JobId
+from noonday.domain.job import Job, JobId
 from noonday.domain.outcome import Completed, Failed
+from noonday.ports import Claim, Silence, Telemetry
 from noonday.store import audit, executions, history, jobs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
@@ -57,11 +58,13 @@ class Executions:
         *,
         check_token: CheckToken = _no_token_is_good,
         chance: Callable[[], float] = _chance,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._db = db
         self._clock = clock
         self._check_token = check_token
         self._chance = chance
+        self._telemetry = telemetry or Silence()
 
     async def page(
         self,
@@ -122,15 +125,19 @@ class Executions:
     async def result(self, execution_id: str, token: str, outcome: Completed | Failed) -> bool:
         """How a remote run ended; whether it had been asked to stop."""
 
-        def work(conn: Connection, now: datetime) -> bool:
+        def work(conn: Connection, now: datetime) -> tuple[Execution, Job | None, datetime]:
             execution = self._running(conn, execution_id, token)
             assert execution.lease_token is not None
             ending = Ending(execution_id=execution.id, token=execution.lease_token, outcome=outcome)
             if not executions.settle(conn, [ending], now, self._chance()):
                 raise _over(execution)
-            return execution.cancel_requested_at is not None
+            return execution, jobs.get(conn, execution.job_id), now
 
-        return await self._write(work)
+        execution, job, now = await self._write(work)
+        if job is not None:
+            took = now - (execution.started_at or now)
+            self._telemetry.ended(Claim(job, execution), outcome, took)
+        return execution.cancel_requested_at is not None
 
     async def _write(self, work: Callable[[Connection, datetime], T]) -> T:
         return await self._db.write(lambda conn: work(conn, self._clock.now()))

@@ -18,11 +18,12 @@ from noonday.domain.execution import Execution, ExecutionState, SkipReason
 from noonday.domain.job import Job, JobState, Overlap
 from noonday.domain.lifecycle import move, resting_state
 from noonday.domain.occurrences import check
-from noonday.store import audit, executions, jobs, records
+from noonday.store import audit, engine_versions, executions, jobs, records
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.jobs import Advance, JobFilter
+from noonday.store.notices import WORK, tell
 from noonday.store.pages import Page
 
 __all__ = ["Jobs"]
@@ -64,7 +65,8 @@ class Jobs:
         self._check(job)
 
         def work(conn: Connection, now: datetime) -> Job:
-            started, skipped = cursor.start(dependencies.resolved(conn, job), now)
+            made = engine_versions.of_its_time(conn, dependencies.resolved(conn, job))
+            started, skipped = cursor.start(made, now)
             started = replace(started, state=_at_rest(started))
             jobs.add(conn, started)
             executions.plan(conn, skipped)
@@ -80,12 +82,14 @@ class Jobs:
 
         def work(conn: Connection, now: datetime) -> Job:
             old = _locked(conn, id_or_name, now, revision)
-            new = edit(old)
+            new = engine_versions.of_its_time(conn, edit(old))
             if new == old:
                 return old
             self._check(new)
             if (new.depends_on, new.on_success_of) != (old.depends_on, old.on_success_of):
                 new = dependencies.resolved(conn, new)
+            if new.scheduler_version != old.scheduler_version:
+                tell(conn, WORK)  # what waits of it takes the other road now
             return self._saved(conn, old, _scheduled_anew(conn, old, new, now), now, by, "update")
 
         return await self._write(work)

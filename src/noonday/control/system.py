@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from noonday.clock import Clock
+from noonday.control.instances import leader_of
 from noonday.domain.errors import NoondayError
-from noonday.domain.job import Lane
-from noonday.store import jobs, migrate
+from noonday.domain.execution import Road
+from noonday.domain.job import JobState, Lane
+from noonday.ports import Leader
+from noonday.store import engine_versions, jobs, migrate
+from noonday.store.backlog import backlog
 from noonday.store.database import Database
+from noonday.store.engine_versions import Figures
 from noonday.store.jobs import JobFilter
-from noonday.store.tables import CLAIMABLE, executions
 
-__all__ = ["Health", "LocalStatus", "Readiness", "System"]
+__all__ = ["Health", "LocalStatus", "Readiness", "Summary", "System"]
 
 _PATIENCE = 5.0  # seconds that a probe waits for the database
 
@@ -30,11 +34,13 @@ class LocalStatus:
     started_at: datetime
     running: bool = True  # its planner and workers run; false where only the API does
     is_leader: bool = True
-    draining: bool = False
+    stopping: bool = False  # told to end: requests go elsewhere
+    draining: bool = False  # takes no work, but still answers
     slots: int = 0
     busy: int = 0
     last_check_at: datetime | None = None  # the planner's newest pass
     circuit_breaker_state: str = "closed"
+    road: str = "database"  # of its version 2 work: streams, or database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +59,33 @@ class Health:
     uptime_seconds: int
     queue: Mapping[Lane, int]
     cron_jobs: int
+    leader: Leader | None  # of all instances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All of the scheduler in figures; executions are those planned since `since`."""
+
+    local: LocalStatus
+    at: datetime
+    since: datetime
+    jobs: Mapping[JobState, int]
+    queue: Mapping[Lane, int]
+    engines: Mapping[Road, Figures]
 
 
 class System:
-    def __init__(self, db: Database, clock: Clock, status: Callable[[], LocalStatus]) -> None:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        status: Callable[[], LocalStatus],
+        leader_key: str = "scheduler-leader",
+    ) -> None:
         self._db = db
         self._clock = clock
         self._status = status
+        self._leader_key = leader_key
         self._migrated = False
 
     async def ready(self) -> Readiness:
@@ -67,7 +93,7 @@ class System:
         checks = {"database": await self._reach()}
         if checks["database"] == "ok":
             checks["migrations"] = await self._migrations()
-        checks["draining"] = "draining" if self._status().draining else "ok"
+        checks["draining"] = "draining" if self._status().stopping else "ok"
         return Readiness(checks=checks)
 
     async def health(self) -> Health:
@@ -75,17 +101,34 @@ class System:
         now, local = self._clock.now(), self._status()
         try:
             async with asyncio.timeout(_PATIENCE):
-                queue, cron_jobs = await self._db.read(lambda conn: _load(conn, now))
+                load = await self._db.read(lambda conn: self._load(conn, now))
             status = "draining" if local.draining else "healthy"
         except (NoondayError, TimeoutError):
-            queue, cron_jobs, status = {}, 0, "unhealthy"
+            load, status = _Load(), "unhealthy"
         return Health(
             status=status,
             local=local,
             uptime_seconds=max(0, int((now - local.started_at).total_seconds())),
-            queue=queue,
-            cron_jobs=cron_jobs,
+            queue=load.queue,
+            cron_jobs=load.cron_jobs,
+            leader=load.leader,
         )
+
+    async def summary(self, hours: float = 24.0) -> Summary:
+        now = self._clock.now()
+        since = now - timedelta(hours=hours)
+
+        def look(conn: Connection) -> Summary:
+            return Summary(
+                local=self._status(),
+                at=now,
+                since=since,
+                jobs=jobs.count_by_state(conn),
+                queue=backlog(conn, now).depths,
+                engines=engine_versions.compare(conn, since),
+            )
+
+        return await self._db.read(look)
 
     async def _reach(self) -> str:
         try:
@@ -106,9 +149,16 @@ class System:
             self._migrated = True
         return "ok"
 
+    def _load(self, conn: Connection, now: datetime) -> _Load:
+        return _Load(
+            queue=backlog(conn, now).depths,
+            cron_jobs=jobs.find(conn, JobFilter(schedule_type="cron"), limit=1).total,
+            leader=leader_of(conn, self._leader_key, now),
+        )
 
-def _load(conn: Connection, now: datetime) -> tuple[dict[Lane, int], int]:
-    waiting = select(executions.c.lane, func.count()).where(CLAIMABLE, executions.c.available_at <= now)
-    found = {Lane(lane): int(n) for lane, n in conn.execute(waiting.group_by(executions.c.lane))}
-    cron_jobs = jobs.find(conn, JobFilter(schedule_type="cron"), limit=1).total
-    return {lane: found.get(lane, 0) for lane in Lane}, cron_jobs
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Load:
+    queue: Mapping[Lane, int] = field(default_factory=dict)
+    cron_jobs: int = 0
+    leader: Leader | None = None

@@ -57,7 +57,7 @@ Verdict = Start | Skip | Wait | Replace
 def admit(job: Job, execution: Execution, facts: AdmitFacts, now: datetime) -> Verdict:
     """Decided again at each claim, for only then is it known what still runs.
 
-    A retry was admitted before: it may have to wait for its turn, but is not skipped for what came after it.
+    What was admitted before (a retry) may have to wait for its turn, but is not skipped for what came after.
     Pausing, disabling and cancelling the job end it all the same, for no new attempt may start after those.
     """
     return (
@@ -83,7 +83,7 @@ def _stopped(job: Job, execution: Execution) -> Skip | None:
 
 def _too_late(job: Job, execution: Execution, now: datetime) -> Skip | None:
     """What was planned in time but found no worker within the grace is a misfire as well."""
-    fresh = execution.cause is Cause.SCHEDULE and execution.attempt == 0 and execution.wait_reason is None
+    fresh = execution.cause is Cause.SCHEDULE and not execution.admitted and execution.wait_reason is None
     if not fresh or job.misfire.catch_up is not CatchUp.NONE or _good_at_any_time(job, execution):
         return None
     # What was already late when it was planned is not judged again for that: planning said that it fires.
@@ -95,7 +95,7 @@ def _too_late(job: Job, execution: Execution, now: datetime) -> Skip | None:
 
 
 def _depending(job: Job, execution: Execution, facts: AdmitFacts) -> Skip | Wait | None:
-    if not job.depends_on or execution.attempt > 0 or execution.cause in _ASKED_FOR:
+    if not job.depends_on or execution.admitted or execution.cause in _ASKED_FOR:
         return None
     known = {parent.job_id for parent in facts.parents}
     if unknown := [parent for parent in job.depends_on if parent not in known]:
@@ -137,7 +137,7 @@ def _overlapping(job: Job, execution: Execution, facts: AdmitFacts) -> Verdict |
 
 
 def _must_not_skip(job: Job, execution: Execution) -> bool:
-    return execution.attempt > 0 or execution.cause is Cause.BACKFILL or _only_link(job, execution)
+    return execution.admitted or execution.cause is Cause.BACKFILL or _only_link(job, execution)
 
 
 def _good_at_any_time(job: Job, execution: Execution) -> bool:

@@ -4,7 +4,8 @@ NoondayError
 ├── NotFound       the thing asked for does not exist
 ├── Invalid        a value is wrong; names the field and the value
 ├── Conflict       the request does not fit the present state
-│   └── MoveRefused    a job may not go from one state to the other
+│   ├── MoveRefused    a job may not go from one state to the other
+│   └── LockLost       a lock ran out, or was taken, while its holder was at work
 ├── NotAllowed     the caller may not do this
 ├── NotLeader      a planning transaction of a term that is over; nothing was written
 └── Unavailable    something needed is down or switched off; asking again later may help
@@ -62,6 +63,10 @@ class MoveRefused(Conflict):
         self.current, self.wanted = current, wanted
         text = f"a job that is {current} cannot become {wanted}"
         super().__init__(f"{text}; {hint}" if hint else text)
+
+
+class LockLost(Conflict):
+    """The lock is not held any more."""
 
 
 class NotAllowed(NoondayError):

@@ -114,6 +114,11 @@ class Execution:
     created_at: datetime
     road: Road = Road.DATABASE
 
+    @property
+    def admitted(self) -> bool:
+        """Was it claimed before? One that an open breaker sent back has no attempt to show for it."""
+        return self.attempt > 0 or self.claimed_at is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 
@@ -46,6 +46,7 @@ class Failed:
     retryable: bool = True
     retry_after: timedelta | None = None  # the target's own wish, obeyed if longer than the back-off
     stack: str | None = None
+    down: bool | None = None  # is the target's host to blame? None = this tells nothing of it
     result: Result = NOTHING
 
 
@@ -85,6 +86,15 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred:
+    """Not called, because the circuit breaker of its target is open: waits for a time, burns nothing."""
+
+    domain: str
+    until: datetime
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """The target answered 202 and will report to the callback; the lease now lives by its heartbeats."""
 
@@ -93,4 +103,4 @@ class Accepted:
     result: Result = NOTHING
 
 
-Outcome = Completed | Failed | TimedOut | Cancelled | Lost | Released | Parked | Accepted
+Outcome = Completed | Failed | TimedOut | Cancelled | Lost | Released | Parked | Deferred | Accepted

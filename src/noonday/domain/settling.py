@@ -14,6 +14,7 @@ from noonday.domain.outcome import (
     Accepted,
     Cancelled,
     Completed,
+    Deferred,
     Failed,
     Lost,
     Outcome,
@@ -30,7 +31,7 @@ MAX_LOSSES = 5  # a run that takes its worker with it each time is ended, for th
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     execution: Execution  # with its new values
-    attempt: Attempt | None  # the row of history; None while the attempt goes on
+    attempt: Attempt | None  # the row of history; None while the attempt goes on, or if it never began
     final: bool
 
 
@@ -56,6 +57,10 @@ def settle(
         raise Conflict(f"execution {execution.id} is {execution.state}: only a running one can be settled")
     if isinstance(outcome, Accepted):
         return Settlement(execution=_accepted(execution, outcome, now), attempt=None, final=False)
+    if isinstance(outcome, Deferred):
+        if not _stopping(job, execution):
+            return Settlement(execution=_deferred(execution, outcome), attempt=None, final=False)
+        outcome = Cancelled()
     attempt = _attempt(execution, outcome, now)
     following = _next(job, execution, outcome, now, chance)
     final = not following.state.open
@@ -90,6 +95,27 @@ def _accepted(execution: Execution, outcome: Accepted, now: datetime) -> Executi
         cancel_url=outcome.cancel_url,
         lease_expires_at=now + outcome.heartbeat,
         result=outcome.result,
+    )
+
+
+def _deferred(execution: Execution, outcome: Deferred) -> Execution:
+    """As before the claim, but for the wait: what earlier attempts left behind stays, and its number too."""
+    return replace(
+        execution,
+        state=ExecutionState.PENDING,
+        available_at=outcome.until,
+        wait_reason=WaitReason.BREAKER,
+        detail=outcome.detail,
+        attempt=execution.attempt - 1,
+        started_at=None,
+        lease_token=None,
+        lease_expires_at=None,
+        deadline_at=None,
+        remote=False,
+        cancel_url=None,
+        instance_id=None,
+        progress=None,
+        progress_message=None,
     )
 
 

@@ -10,6 +10,9 @@ from datetime import datetime
 class Counters:
     planned: int = 0  # executions and lapses written by the planner
     claimed: int = 0
+    enqueued: int = 0  # put on the streams
+    restored: int = 0  # lost by the streams and put there anew
+    rescued: int = 0  # of the streams' road, claimed in the database because nobody fed them
     settled: int = 0  # endings that became durable
     refused: int = 0  # endings whose lease had died
     recovered: int = 0  # dead leases settled

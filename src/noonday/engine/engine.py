@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -14,11 +15,14 @@ import structlog
 from noonday.clock import Clock
 from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.job import Job
+from noonday.engine.acker import Acker
 from noonday.engine.breakers import Breakers
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
+from noonday.engine.doubts import Doubts
 from noonday.engine.elector import Elector
 from noonday.engine.feeder import Feeder
+from noonday.engine.finder import Finder, FinderConfig
 from noonday.engine.heartbeat import Heartbeat
 from noonday.engine.leases import LeaseConfig, Leases
 from noonday.engine.loop import Actor
@@ -28,14 +32,18 @@ from noonday.engine.recoverer import Recoverer, RecovererConfig
 from noonday.engine.reporter import Reporter
 from noonday.engine.runner import Runner
 from noonday.engine.settler import Settler
+from noonday.engine.slots import Hands, Slots
+from noonday.engine.streams import Streams
 from noonday.engine.sweeper import Sweeper, SweeperConfig
+from noonday.engine.taker import Taker, TakerConfig
 from noonday.engine.triggers import Triggers
+from noonday.engine.unparker import Unparker
 from noonday.engine.watcher import Watcher, WatcherConfig
-from noonday.engine.worker import Hands, Worker, WorkerConfig
+from noonday.engine.worker import Worker, WorkerConfig
 from noonday.engine.zones import Zones
 from noonday.ports import Leadership, Queue, Receiver, Silence, TargetRunner, Telemetry
 from noonday.store.database import Database
-from noonday.store.instances import Instance
+from noonday.store.instances import DRAINED, DRAINING, RUNNING, Instance
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +55,8 @@ class Role(StrEnum):
 
 
 ALL_ROLES = frozenset(Role)
+_RESIGN_WITHIN = 3.0  # seconds
+_LEAVE_WITHIN = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +109,11 @@ class Engine:
         self.config = config
         self.counters = counters = Counters()
         self._around = around
+        db.count_skips = around.telemetry.skipped
         self.elector = Elector(
             db=db,
             clock=clock,
             leadership=around.leadership,
-            counters=counters,
             telemetry=around.telemetry,
             instance_id=config.instance_id,
         )
@@ -114,9 +124,26 @@ class Engine:
             domain_of=around.domain_of,
             policy=config.breaker,
         )
-        self.feeder = Feeder(clock=clock)
+        self.streams = Streams(queue=around.queue, clock=clock)
+        self.acker = Acker(clock=clock, streams=self.streams)
+        self.feeder = Feeder(clock=clock, streams=self.streams, counters=counters, telemetry=around.telemetry)
+        self.finder = Finder(
+            db=db,
+            clock=clock,
+            streams=self.streams,
+            feeder=self.feeder,
+            term=lambda: self.elector.term,
+            counters=counters,
+            config=FinderConfig(lookahead=config.lookahead),
+        )
         self.triggers = (
-            Triggers(db=db, clock=clock, receiver=around.receiver, telemetry=around.telemetry)
+            Triggers(
+                db=db,
+                clock=clock,
+                receiver=around.receiver,
+                telemetry=around.telemetry,
+                elector=self.elector,
+            )
             if around.receiver is not None
             else None
         )
@@ -125,31 +152,69 @@ class Engine:
             db=db,
             clock=clock,
             settler=self.settler,
+            acker=self.acker,
             counters=counters,
+            telemetry=around.telemetry,
             config=LeaseConfig(
                 lease=config.lease, stop_grace=config.stop_grace + timedelta(seconds=5), timers=config.timers
             ),
         )
         self.reporter = Reporter(db=db, clock=clock)
         runner = Runner(
-            target=around.target, leases=self.leases, reporter=self.reporter, grace=config.stop_grace
+            target=around.target,
+            breakers=self.breakers,
+            leases=self.leases,
+            reporter=self.reporter,
+            grace=config.stop_grace,
+        )
+        self.slots = Slots(
+            clock=clock,
+            hands=Hands(
+                leases=self.leases,
+                runner=runner,
+                settler=self.settler,
+                acker=self.acker,
+                doubts=Doubts(db=db, clock=clock),
+            ),
+            telemetry=around.telemetry,
+            size=config.slots,
         )
         self.worker = Worker(
             db=db,
             clock=clock,
             counters=counters,
-            hands=Hands(leases=self.leases, runner=runner, settler=self.settler),
-            config=WorkerConfig(instance_id=config.instance_id, slots=config.slots, lease=config.lease),
+            slots=self.slots,
+            streams=self.streams,
+            config=WorkerConfig(instance_id=config.instance_id, lease=config.lease),
+        )
+        self.taker = Taker(
+            db=db,
+            clock=clock,
+            streams=self.streams,
+            slots=self.slots,
+            counters=counters,
+            telemetry=around.telemetry,
+            config=TakerConfig(
+                instance_id=config.instance_id,
+                lease=config.lease,
+                wait=timedelta(milliseconds=500) if config.timers else timedelta(),
+            ),
         )
         self.planner = Planner(
             db=db,
             clock=clock,
             counters=counters,
             config=PlannerConfig(lookahead=config.lookahead, check_interval=config.check_interval),
+            feeder=self.feeder,
+            telemetry=around.telemetry,
             fence=self.elector.fence,
         )
         self.watcher = Watcher(
-            db=db, clock=clock, counters=counters, config=WatcherConfig(check_interval=config.check_interval)
+            db=db,
+            clock=clock,
+            counters=counters,
+            config=WatcherConfig(check_interval=config.check_interval),
+            fence=self.elector.fence,
         )
         self.recoverer = Recoverer(
             db=db,
@@ -159,9 +224,8 @@ class Engine:
             chance=chance,
             config=RecovererConfig(lease=config.lease),
         )
-        self.sweeper = Sweeper(
-            db=db, clock=clock, counters=counters, knows=around.knows, config=SweeperConfig()
-        )
+        self.sweeper = Sweeper(db=db, clock=clock, counters=counters, config=SweeperConfig())
+        self.unparker = Unparker(db=db, clock=clock, knows=around.knows)
         self.pruner = Pruner(
             db=db,
             clock=clock,
@@ -171,54 +235,102 @@ class Engine:
         self.canceller = Canceller(
             db=db, clock=clock, instance_id=config.instance_id, cancel=around.cancel_remote
         )
-        self.zones = Zones(db=db, clock=clock)
-        self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe)
+        self.zones = Zones(db=db, clock=clock, fence=self.elector.fence)
+        self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe, obey=self.obey)
+        self._ending = False
 
     @property
     def streaming(self) -> bool:
         """Does version 2 take the streams here and now?"""
-        return False
+        return self.streams.up
 
     @property
     def actors(self) -> list[Actor]:
         """Those of this instance's roles, in the order of the road."""
-        found: list[Actor] = [self.heartbeat]
+        found: list[Actor] = [self.heartbeat, self.breakers]
+        streaming = self._around.queue is not None
+        found += [self.streams] if streaming else []
         if Role.SCHEDULER in self.config.roles:
             led: list[Actor] = [self.zones, self.watcher, self.planner, self.sweeper, self.pruner]
-            led += [self.feeder] if self._around.queue is not None else []
-            led += [self.triggers] if self.triggers is not None else []
+            led += [self.finder] if streaming else []
             for actor in led:
                 actor.gate = self.elector
             found += [self.elector, *led, self.recoverer]
+            found += [self.triggers] if self.triggers is not None else []  # hang up when they lead no more
+            found += [self.feeder] if streaming else []  # whoever leads no more keeps what it promised
         if Role.WORKER in self.config.roles:
-            found += [self.settler, self.leases, self.reporter, self.canceller, self.breakers, self.worker]
+            found += [self.settler, self.leases, self.reporter, self.canceller, self.unparker]
+            found += [self.worker]
+            found += [self.taker, self.acker] if streaming else []
         return found
 
     async def begin(self) -> None:
         """What must be true before the first claim."""
         if self.config.configured_id and Role.WORKER in self.config.roles:
             await self.recoverer.take_back(self.config.instance_id)
-        await self.heartbeat.run_once()
+        await self.heartbeat.begin()
+
+    def obey(self, draining: bool) -> None:
+        """People want it to drain, or to take work again; an instance that is about to end takes none."""
+        if self._ending or draining == self.slots.draining:
+            return
+        log.info("draining" if draining else "taking work again", action="drain" if draining else "resume")
+        if draining:
+            self.slots.draining = True
+        else:
+            self.slots.resume()
+        self.worker.wake.set()
+        self.taker.wake.set()
+
+    @property
+    def state(self) -> str:
+        if not self.slots.draining:
+            return RUNNING
+        return DRAINING if len(self.leases) else DRAINED
 
     async def finish(self, grace: timedelta) -> bool:
         """Claim no more, let runs end within the grace, hand back the rest; is everything durable?
 
-        The actors must still be running.
+        The actors must still be running. Another instance plans from the first moment on: what this one had
+        planned is in the store, and what it had promised to the road is found missing there and put back.
         """
-        try:
-            async with asyncio.timeout(grace.total_seconds()):
-                await self.worker.drain()
-        except TimeoutError:
-            log.warning("handing back what still runs", action="shutdown", running=len(self.leases))
-            self.worker.release()
+        self._ending = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hand_over(), name="hand over")
+            await self._let_finish(grace)
         try:
             async with asyncio.timeout((self.config.stop_grace * 2 + timedelta(seconds=10)).total_seconds()):
-                await self.worker.drain()
+                await self.slots.drain()
                 await self.settler.drained()
-                await self.elector.resign()
+                await self._leave_the_road()
                 await self.heartbeat.stop()
         except Exception as exc:
             left = len(self.leases)
             log.error("not everything is durable", action="shutdown", left=left, error=repr(exc))
             return False
         return True
+
+    async def _let_finish(self, grace: timedelta) -> None:
+        try:
+            async with asyncio.timeout(grace.total_seconds()):
+                await self.slots.drain()
+        except TimeoutError:
+            log.warning("handing back what still runs", action="shutdown", running=len(self.leases))
+            self.slots.release()
+
+    async def _leave_the_road(self) -> None:
+        """Messages go back or are acknowledged; what the road does not hear in time, the others find out."""
+        if self.streams.up and Role.WORKER in self.config.roles:
+            self.taker.wake.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LEAVE_WITHIN):
+                    await self.taker.drained()
+                    await self.acker.drained()
+
+    async def _hand_over(self) -> None:
+        """Whoever cannot be told finds out by himself when the lease of the leader is over."""
+        try:
+            async with asyncio.timeout(_RESIGN_WITHIN):
+                await self.elector.resign()
+        except Exception as exc:
+            log.warning("could not resign as leader", action="shutdown", error=repr(exc))

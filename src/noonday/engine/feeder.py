@@ -1,37 +1,96 @@
-"""Puts due executions of version 2 on the road at their moment, and puts back what the road lost."""
+"""Puts due executions of version 2 on the road at their moment: neither early nor late."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
 
 from noonday.clock import Clock
+from noonday.domain.errors import RoadDown
+from noonday.domain.execution import ExecutionId
+from noonday.domain.job import Lane
+from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
-from noonday.ports import Parcel
+from noonday.engine.streams import Streams
+from noonday.ports import Parcel, Promise, Telemetry
 
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A parcel that will be put on the road at its moment; the row says so already."""
-
-    due_at: datetime
-    parcel: Parcel
+MOST: Final = 100_000  # open messages per lane; more stay in the rows until there is room
+_BATCH: Final = 1000
 
 
 class Feeder(Actor):
+    """Sleeps until the next promise is due.
+
+    A promise that cannot be kept, because the road is down or this process dies, is in its row all the same:
+    the finder compares the rows with the road. So whoever plans no more may still keep what it promised.
+    """
+
     name = "feeder"
 
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, streams: Streams, counters: Counters, telemetry: Telemetry) -> None:
         super().__init__(clock=clock)
+        streams.watch(self.wake)
+        self._streams = streams
+        self._counters = counters
+        self._telemetry = telemetry
+        self._heap: list[tuple[datetime, int, Parcel]] = []
+        self._serial = count()
+        self._ids: set[ExecutionId] = set()
+        self._room = dict.fromkeys(Lane, 0)  # nothing is known yet
+
+    def __contains__(self, execution_id: ExecutionId) -> bool:
+        """Is it promised and still to be put?"""
+        return execution_id in self._ids
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     @property
-    def taking(self) -> bool:
-        """May the planner promise? Not while the road is down or full."""
-        return False
+    def lanes(self) -> frozenset[Lane]:
+        """For which of them it takes promises: none while the road is down, not those that are full."""
+        return frozenset(lane for lane, room in self._room.items() if room > 0 and self._streams.up)
 
     def promise(self, promises: Iterable[Promise]) -> None:
-        """What the planner has just committed with `enqueued_at` set."""
+        """To be called after the commit that set their `enqueued_at`."""
+        for one in promises:
+            heappush(self._heap, (one.due_at, next(self._serial), one.parcel))
+            self._ids.add(one.parcel.execution_id)
+            self._room[one.parcel.lane] -= 1
+            self.wake.set()
+
+    def measured(self, depths: Mapping[Lane, int]) -> None:
+        """So much lies on the road; what is still to be put comes on top."""
+        coming = Counter(parcel.lane for _, _, parcel in self._heap)
+        self._room = {lane: MOST - depths.get(lane, 0) - coming[lane] for lane in Lane}
 
     async def run_once(self) -> Wish:
-        return timedelta(minutes=1)
+        if not self._streams.up:
+            self._heap.clear()
+            self._ids.clear()
+            self._room = dict.fromkeys(Lane, 0)
+            return None
+        now = self.clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            await self._put(self._pop_due(now))
+        return self._heap[0][0] if self._heap else None
+
+    def _pop_due(self, now: datetime) -> list[Parcel]:
+        due: list[Parcel] = []
+        while self._heap and self._heap[0][0] <= now and len(due) < _BATCH:
+            due.append(heappop(self._heap)[2])
+        return due
+
+    async def _put(self, due: list[Parcel]) -> None:
+        try:
+            await self._streams.ask(lambda queue: queue.put(due))
+        except RoadDown:
+            return
+        finally:
+            self._ids.difference_update(parcel.execution_id for parcel in due)
+        self._counters.enqueued += len(due)
+        for lane, put in Counter(parcel.lane for parcel in due).items():
+            self._telemetry.enqueued(lane, put)

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import NOTHING, Cancelled, Outcome, Released, TimedOut
-from noonday.ports import Claim, Run
+from noonday.ports import Claim, Delivery, Run
 from noonday.store.executions import Ending
 
 NEVER = float("inf")
@@ -38,6 +38,7 @@ class Held:
     claim: Claim
     trusted_until: float  # beyond it the lease may be somebody else's
     waiting_since: float
+    delivery: Delivery | None = None  # the message that brought it, where it came by the streams
     deadline: float = NEVER  # the attempt's time-out, known once it runs
     started_at: datetime | None = None  # of the wall clock, for the record
     stopped: Stop | None = None

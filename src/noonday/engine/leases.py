@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
 from noonday.clock import Clock
-from noonday.domain.execution import ExecutionId
+from noonday.domain.execution import Execution, ExecutionId
+from noonday.engine.acker import Acker
 from noonday.engine.counters import Counters
 from noonday.engine.held import Held, Stop, ids, outcome_of
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.settler import Settler
-from noonday.ports import Claim
+from noonday.ports import Claim, Delivery, Telemetry
 from noonday.store import executions
 from noonday.store.database import Database
 from noonday.store.notices import CANCEL
@@ -46,12 +47,22 @@ class Leases(Actor):
     name = "leases"
 
     def __init__(
-        self, *, db: Database, clock: Clock, settler: Settler, counters: Counters, config: LeaseConfig
+        self,
+        *,
+        db: Database,
+        clock: Clock,
+        settler: Settler,
+        acker: Acker,
+        counters: Counters,
+        telemetry: Telemetry,
+        config: LeaseConfig,
     ) -> None:
         super().__init__(clock=clock, wake=db.subscribe(CANCEL))
         self._db = db
         self._settler = settler
+        self._acker = acker
         self._counters = counters
+        self._telemetry = telemetry
         self._config = config
         self._held: dict[ExecutionId, Held] = {}
 
@@ -64,10 +75,20 @@ class Leases(Actor):
     def __iter__(self) -> Iterator[Held]:
         return iter(tuple(self._held.values()))
 
-    def hold(self, claims: Iterable[Claim], claimed_at: float) -> list[Held]:
+    def hold(
+        self, claims: Iterable[Claim], claimed_at: float, deliveries: Mapping[ExecutionId, Delivery]
+    ) -> list[Held]:
         """`claimed_at` is the monotonic clock as it was before the claim was sent."""
         until = claimed_at + self._config.trust
-        held = [Held(claim=claim, trusted_until=until, waiting_since=claimed_at) for claim in claims]
+        held = [
+            Held(
+                claim=claim,
+                trusted_until=until,
+                waiting_since=claimed_at,
+                delivery=deliveries.get(claim.execution.id),
+            )
+            for claim in claims
+        ]
         self._held.update((one.id, one) for one in held)
         return held
 
@@ -76,9 +97,21 @@ class Leases(Actor):
         now = self.clock.monotonic()
         held.scope = scope
         held.started_at = self.clock.now()
+        self._telemetry.started(held.claim, held.started_at - _due_at(held.claim.execution))
         held.deadline = now + held.claim.job.timeout.total_seconds()
         if self._config.timers:
             held.set_timer(now)
+
+    def look_at(self, held: Held) -> None:
+        """Stop it if its time is over: even before it begins, for a claim may take longer than its lease."""
+        now = self.clock.monotonic()
+        match held.over(now):
+            case Stop.LOST:
+                self._lose(held, "it could not be renewed in time")
+            case Stop.TIME_OUT:
+                held.stop(Stop.TIME_OUT, now)
+            case _:
+                pass
 
     def ran_out(self, held: Held) -> None:
         """The timer of the attempt rang: was it the time-out or the end of the trust?"""
@@ -118,18 +151,13 @@ class Leases(Actor):
                 one.set_timer(self.clock.monotonic())
             if cancel:
                 one.stop(Stop.CANCEL, self.clock.monotonic())
+        self._acker.keep(one.delivery for one in renewing.values() if one.delivery is not None)
 
     def _look_at_the_clock(self) -> None:
         now = self.clock.monotonic()
         grace = self._config.stop_grace.total_seconds()
         for one in tuple(self._held.values()):
-            match one.over(now):
-                case Stop.LOST:
-                    self._lose(one, "it could not be renewed in time")
-                case Stop.TIME_OUT:
-                    one.stop(Stop.TIME_OUT, now)
-                case _:
-                    pass
+            self.look_at(one)
             if one.stopped and not one.ended and now - one.stopped_at > grace:
                 self._abandon(one)
 
@@ -138,6 +166,7 @@ class Leases(Actor):
             return
         one.stop(Stop.LOST, self.clock.monotonic())
         self._counters.lease_losses += 1
+        self._telemetry.lease_lost()
         log.warning(
             "a lease is gone: the attempt is stopped and not reported",
             action="lease.lost",
@@ -156,7 +185,19 @@ class Leases(Actor):
             **ids(one.claim),
         )
         outcome = outcome_of(one)
-        if outcome is not None:
-            self._settler.offer(one.ending(outcome, self.clock.now()), one.claim.execution.attempt)
+        if outcome is None:
+            self._acker.done(one.delivery)
+        else:
+            ending = one.ending(outcome, self.clock.now())
+            durable = self._settler.offer(ending, one.claim.execution.attempt)
+            if one.started_at is not None:
+                self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
+            durable.add_done_callback(lambda _: self._acker.done(one.delivery))
         self.drop(one)
         one.leave()
+
+
+def _due_at(execution: Execution) -> datetime:
+    """Its moment, or the later one that jitter or a window has moved it to."""
+    moved = execution.available_at
+    return execution.scheduled_for if moved is None else max(execution.scheduled_for, moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from noonday.domain.execution import Execution, ExecutionId, WaitReason
-from noonday.domain.outcome import Lost
+from noonday.domain.outcome import Lost, Outcome
 from noonday.store import dialects
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.executions import Ending
@@ -24,6 +24,17 @@ def held_by(conn: Connection, instance_id: str) -> list[Ending]:
     lost = Lost(detail=f"instance {instance_id} was started anew")
     return [
         Ending(execution_id=ExecutionId(row.id), token=row.lease_token or "", outcome=lost)
+        for row in conn.execute(query)
+    ]
+
+
+def marked(conn: Connection, mark: str, outcome: Outcome) -> list[Ending]:
+    """What runs on tokens that begin with this mark."""
+    query = select(executions.c.id, executions.c.lease_token).where(
+        RUNNING, executions.c.lease_token.startswith(mark, autoescape=True)
+    )
+    return [
+        Ending(execution_id=ExecutionId(row.id), token=row.lease_token, outcome=outcome)
         for row in conn.execute(query)
     ]
 

@@ -12,6 +12,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from noonday.clock import Clock
 from noonday.domain.errors import NotLeader, Unavailable
+from noonday.store.trying import StoreDown
 
 log = structlog.get_logger(__name__)
 
@@ -81,12 +82,16 @@ async def nap(seconds: float, wake: asyncio.Event) -> None:
 
 
 class Troubles:
-    """Says each kind of error once and then once a minute, counts the rest, and says when it is over."""
+    """Says each kind of error once and then once a minute, counts the rest, and says when it is over.
+
+    That the database is away it says itself, once for all actors: here it is only reminded of.
+    """
 
     def __init__(self, name: str, clock: Clock) -> None:
         self._name = name
         self._clock = clock
         self._count = 0
+        self._loud = False
         self._said: dict[str, float] = {}
 
     def after(self, exc: Exception) -> float:
@@ -94,8 +99,11 @@ class Troubles:
         self._count += 1
         kind = type(exc).__name__
         now = self._clock.monotonic()
+        if isinstance(exc, StoreDown):
+            self._said.setdefault(kind, now)
         if now - self._said.get(kind, float("-inf")) >= _REMIND_EVERY:
             self._said[kind] = now
+            self._loud = True
             log.error(
                 "an actor failed and tries again",
                 action=f"{self._name}.failed",
@@ -106,10 +114,10 @@ class Troubles:
         return float(min(_FIRST_BACKOFF * 2 ** min(self._count - 1, 10), _LONGEST_BACKOFF))
 
     def over(self) -> None:
-        if self._count:
+        if self._loud:
             log.info("an actor works again", action=f"{self._name}.back", failures=self._count)
-            self._count = 0
-            self._said.clear()
+        self._count, self._loud = 0, False
+        self._said.clear()
 
 
 def first_line(exc: BaseException) -> str:

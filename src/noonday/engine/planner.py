@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,12 +10,15 @@ from functools import partial
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.domain.execution import Execution
-from noonday.domain.job import Job
+from noonday.domain.execution import Execution, Road
+from noonday.domain.job import Job, Lane
 from noonday.domain.planning import Facts, Plan, plan
 from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
+from noonday.engine.feeder import Feeder
+from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
+from noonday.ports import Parcel, Promise, Telemetry
 from noonday.store import executions, jobs
 from noonday.store.database import Database
 from noonday.store.jobs import Advance
@@ -39,13 +42,8 @@ class Pass:
     planned: int
     more: bool
     next_due_at: datetime | None
-
-
-Fence = Callable[[Connection], None]  # raises NotLeader in the transaction of a term that is over
-
-
-def no_fence(conn: Connection) -> None:
-    """Of a planner that plans alone, or beside others under the unique slot."""
+    promises: tuple[Promise, ...]
+    fires: tuple[tuple[Job, int], ...]
 
 
 class Planner(Actor):
@@ -61,9 +59,13 @@ class Planner(Actor):
         clock: Clock,
         counters: Counters,
         config: PlannerConfig,
+        feeder: Feeder,
+        telemetry: Telemetry,
         fence: Fence = no_fence,
     ) -> None:
         super().__init__(clock=clock, wake=db.subscribe(JOBS))
+        self._feeder = feeder
+        self._telemetry = telemetry
         self._fence = fence
         self._db = db
         self._counters = counters
@@ -73,8 +75,11 @@ class Planner(Actor):
     async def run_once(self) -> Wish:
         while True:
             now = self.clock.now()
-            done = await self._db.write(partial(self._plan_batch, now))
+            done = await self._db.write(partial(self._plan_batch, now, self._feeder.lanes))
+            self._feeder.promise(done.promises)
             self._counters.planned += done.planned
+            for job, fires in done.fires:
+                self._telemetry.planned(job, fires)
             self._counters.last_check_at = now
             if not done.more:
                 return self._next_look(done.next_due_at, now)
@@ -87,12 +92,13 @@ class Planner(Actor):
         earliest = now + self._config.lookahead / 4
         return min(max(next_due_at - self._config.lookahead, earliest), safety)
 
-    def _plan_batch(self, now: datetime, conn: Connection) -> Pass:
+    def _plan_batch(self, now: datetime, fed: Collection[Lane], conn: Connection) -> Pass:
         self._fence(conn)
         horizon = now + self._config.lookahead
         due = jobs.due(conn, horizon, self._config.batch)
         rows: list[Execution] = []
         advances: list[Advance] = []
+        fires: list[tuple[Job, int]] = []
         ended: dict[str, Job] = {}
         more = len(due) == self._config.batch
         for job in due:
@@ -101,13 +107,15 @@ class Planner(Actor):
                 continue
             rows += records(job, made, now)
             advances.append(_advance(job, made))
+            fires.append((job, len(made.fires)))
             if made.next_run_at is None and not made.fires:  # no run will end that could bring it to rest
                 ended[job.id] = replace(job, next_run_at=None)
             more |= made.next_run_at is not None and made.next_run_at <= horizon
-        planned = executions.plan(conn, rows)
+        promises = tuple(_promises(rows, fed))
+        planned = executions.plan(conn, rows, {one.parcel.execution_id for one in promises})
         jobs.advance(conn, advances)
         rest(conn, ended, now)
-        return Pass(planned, more, jobs.next_due_at(conn))
+        return Pass(planned, more, jobs.next_due_at(conn), promises, tuple(fires))
 
     def _plan(self, conn: Connection, job: Job, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""
@@ -124,3 +132,10 @@ class Planner(Actor):
 
 def _advance(job: Job, made: Plan) -> Advance:
     return Advance(job_id=job.id, next_run_at=made.next_run_at, fire_count=made.fire_count)
+
+
+def _promises(rows: Iterable[Execution], fed: Collection[Lane]) -> Iterator[Promise]:
+    """Of fires that take the streams. One for a slot that was taken is a message about nothing."""
+    for row in rows:
+        if row.road is Road.STREAMS and row.lane in fed and row.available_at is not None:
+            yield Promise(row.available_at, Parcel(row.lane, row.id))

@@ -9,6 +9,7 @@ from datetime import timedelta
 import structlog
 
 from noonday.domain.outcome import Accepted, Completed, Failed, Outcome
+from noonday.engine.breakers import Breakers
 from noonday.engine.held import Held, Stop, ids, outcome_of
 from noonday.engine.leases import Leases
 from noonday.engine.loop import first_line
@@ -21,8 +22,17 @@ log = structlog.get_logger(__name__)
 class Runner:
     """Turns a claim into an Outcome. Whoever stops the attempt says why; the target only lets go."""
 
-    def __init__(self, *, target: TargetRunner, leases: Leases, reporter: Reporter, grace: timedelta) -> None:
+    def __init__(
+        self,
+        *,
+        target: TargetRunner,
+        breakers: Breakers,
+        leases: Leases,
+        reporter: Reporter,
+        grace: timedelta,
+    ) -> None:
         self._target = target
+        self._breakers = breakers
         self._leases = leases
         self._reporter = reporter
         self._grace = grace
@@ -31,6 +41,7 @@ class Runner:
         """The outcome to settle, or None when there is nothing to report because the lease is gone."""
         try:
             outcome = await self._attempt(held)
+            self._breakers.after(held.claim, outcome)
             await self._reporter.last_words(held)
         finally:
             held.scope = None
@@ -44,6 +55,12 @@ class Runner:
     async def _attempt(self, held: Held) -> Outcome | None:
         if held.stopped is not None:
             return outcome_of(held)
+        deferred = await self._breakers.before(held.claim)
+        self._leases.look_at(held)
+        if held.stopped is not None:  # while it was claimed, or while the breaker was asked
+            return outcome_of(held)
+        if deferred is not None:
+            return deferred
         run = held.run = Run(
             claim=held.claim,
             timeout=held.claim.job.timeout,

@@ -1,16 +1,13 @@
-"""Once a minute: puts right what no event will: stale locks, waiters whose cause is gone, tasks now known."""
+"""Once a minute: puts right what no event will: stale locks, waiters whose cause is gone, dead instances."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.engine import looks
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
 from noonday.store import executions, instances, jobs
@@ -33,24 +30,19 @@ class Sweeper(Actor):
         db: Database,
         clock: Clock,
         counters: Counters,
-        knows: Callable[[str], bool],
         config: SweeperConfig,
     ) -> None:
         super().__init__(clock=clock)
         self._db = db
         self._counters = counters
-        self._knows = knows
         self._config = config
 
     async def run_once(self) -> Wish:
-        parked = await self._db.read(looks.parked_tasks)
-        known = [task for task in parked if self._knows(task)]  # may import; no transaction waits for that
-        self._counters.stale_locks_cleared += await self._db.write(partial(self._sweep, known))
+        self._counters.stale_locks_cleared += await self._db.write(self._sweep)
         return self._config.every
 
-    def _sweep(self, known: Sequence[str], conn: Connection) -> int:
+    def _sweep(self, conn: Connection) -> int:
         now = self.clock.now()
-        executions.unpark(conn, known)
         executions.rearm_waiting(conn, now)
         instances.forget(conn, now - self._config.forget_after)
         return jobs.clear_stale_locks(conn, now, self._config.stale_after)

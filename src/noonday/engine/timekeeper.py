@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import Connection
 
 from noonday.clock import SyncedClock
 from noonday.engine.loop import Actor, Wish
+from noonday.store import dialects
 from noonday.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+_EVERY = timedelta(seconds=10)
+_SOON = timedelta(seconds=1)
+_SAMPLES = 5
+_TOO_LONG = 0.25  # seconds; the error of a sample is at most half of its round trip
+_WORTH_SAYING = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    now: datetime  # the database's
+    at: float  # our monotonic clock, half-way between question and answer
+    took: float
 
 
 class Timekeeper(Actor):
+    """While the database is away, the clock goes on by its last measurement."""
+
     name = "timekeeper"
 
     def __init__(self, *, db: Database, clock: SyncedClock) -> None:
         super().__init__(clock=clock)
         self._db = db
+        self._clock = clock
 
     async def run_once(self) -> Wish:
-        return timedelta(seconds=10)
+        best = min(await self._db.read(self._samples), key=lambda sample: sample.took)
+        if best.took > _TOO_LONG and self._clock.synced:
+            return _SOON  # what we have is better than that
+        behind = self._clock.adjust(best.now, best.at)
+        if abs(behind) > _WORTH_SAYING:
+            log.warning(
+                "this clock was not the database's and is set",
+                action="clock",
+                behind_seconds=round(behind.total_seconds(), 3),
+            )
+        return _EVERY
+
+    def _samples(self, conn: Connection) -> list[Sample]:
+        return [self._sample(conn) for _ in range(_SAMPLES)]
+
+    def _sample(self, conn: Connection) -> Sample:
+        asked = self._clock.monotonic()
+        now = dialects.of(conn).now(conn, self._clock.now())
+        took = self._clock.monotonic() - asked
+        return Sample(now, asked + took / 2, took)

@@ -10,13 +10,15 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.domain.execution import SkipReason
+from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import Job, JobState
 from noonday.domain.occurrences import next_after
 from noonday.domain.planning import Lapse, arm, lapse
 from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
+from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
-from noonday.store import executions, facts, jobs, records
+from noonday.store import engine_versions, executions, facts, jobs, records
 from noonday.store.database import Database
 from noonday.store.jobs import BadRow
 from noonday.store.notices import JOBS
@@ -39,8 +41,17 @@ class Watcher(Actor):
     name = "watcher"
     gap = 0.1
 
-    def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: WatcherConfig) -> None:
+    def __init__(
+        self,
+        *,
+        db: Database,
+        clock: Clock,
+        counters: Counters,
+        config: WatcherConfig,
+        fence: Fence = no_fence,
+    ) -> None:
         super().__init__(clock=clock, wake=db.subscribe(JOBS))
+        self._fence = fence
         self._db = db
         self._counters = counters
         self._config = config
@@ -51,6 +62,7 @@ class Watcher(Actor):
         return self._config.check_interval
 
     def _rearm_batch(self, conn: Connection) -> int:
+        self._fence(conn)
         now = self.clock.now()
         found = jobs.changed(conn, self._config.batch)
         for job in found:
@@ -59,7 +71,7 @@ class Watcher(Actor):
                 continue
             try:
                 with conn.begin_nested():
-                    jobs.save(conn, rearmed(conn, job, now))
+                    jobs.save(conn, rearmed(conn, engine_versions.of_its_time(conn, job), now))
                 log.info("a job changed by SQL is armed anew", action="watch", job=job.name, job_id=job.id)
             except Exception as exc:  # one bad row harms itself alone
                 self._counters.set_aside += 1
@@ -74,7 +86,9 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
     lapses: tuple[Lapse | None, ...] = ()
     if cursor is not None and cursor <= now:
         lapses = (lapse(replace(job, next_run_at=cursor), cursor, now, _reason(job), _BY_SQL),)
-    if job.armed:
+    if job.armed and is_fixed_delay(job.timing) and facts.chain_goes_on(conn, job.id):
+        job = replace(job, next_run_at=None)  # the end of the open run makes the next one due
+    elif job.armed:
         armed = arm(job, now)
         lapses += armed.lapses
         job = replace(job, next_run_at=armed.next_run_at, fire_count=armed.fire_count)

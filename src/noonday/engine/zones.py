@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.domain.planning import arm
 from noonday.domain.zones import rules_changed, rules_mark
+from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
 from noonday.store import executions, jobs, records, zones
 from noonday.store.database import Database
@@ -28,8 +29,9 @@ class Zones(Actor):
 
     name = "zones"
 
-    def __init__(self, *, db: Database, clock: Clock, batch: int = 500) -> None:
+    def __init__(self, *, db: Database, clock: Clock, batch: int = 500, fence: Fence = no_fence) -> None:
         super().__init__(clock=clock)
+        self._fence = fence
         self._db = db
         self._batch = batch
 
@@ -45,8 +47,12 @@ class Zones(Actor):
             if mark is not None:
                 log.warning("the rules of a time zone have changed", action="zones", zone=zone)
                 await self._compute_anew(zone)
-            await self._db.write(partial(zones.set_mark, zone=zone, value=fresh))
+            await self._db.write(partial(self._mark, zone, fresh))
         return _EVERY
+
+    def _mark(self, zone: str, value: str, conn: Connection) -> None:
+        self._fence(conn)
+        zones.set_mark(conn, zone, value)
 
     async def _compute_anew(self, zone: str) -> None:
         beyond: str | None = _BEFORE_ALL
@@ -54,6 +60,7 @@ class Zones(Actor):
             beyond = await self._db.write(partial(self._batch_from, zone, beyond))
 
     def _batch_from(self, zone: str, beyond: str, conn: Connection) -> str | None:
+        self._fence(conn)
         now = self.clock.now()
         found = zones.waiting(conn, zone, now, beyond, self._batch)
         changes = []

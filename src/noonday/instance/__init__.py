@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noonday.instance.embedding import Scheduler
     from noonday.instance.process import Instance, run_instance
+    from noonday.instance.processes import run_processes
 
-__all__ = ["Instance", "Scheduler", "run_instance"]
+__all__ = ["Instance", "Scheduler", "run_instance", "run_processes"]
 
 # An embedded scheduler needs no web server: it is loaded only by whoever asks for an instance.
-_PLACES = {"Instance": "process", "Scheduler": "embedding", "run_instance": "process"}
+_PLACES = {
+    "Instance": "process",
+    "Scheduler": "embedding",
+    "run_instance": "process",
+    "run_processes": "processes",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import structlog
 
-from noonday.clock import Clock, SystemClock
+from noonday.clock import Clock, shared_clock
 from noonday.control.jobs import Jobs
 from noonday.domain.errors import NotFound, invalid
 from noonday.domain.execution import Execution
@@ -50,7 +50,7 @@ class Scheduler:
         self._url = url
         self._grace = grace
         self._tasks = tasks
-        self._clock = clock or SystemClock()
+        self._clock = clock or shared_clock(url)
         roles = frozenset({Role.SCHEDULER, Role.WORKER})
         self._config = EngineConfig(instance_id=made_up_id(), roles=roles, slots=workers)
         self._stop = asyncio.Event()

@@ -16,12 +16,13 @@ from sqlalchemy.exc import DBAPIError
 
 from noonday.clock import Clock, SyncedClock
 from noonday.domain.errors import Unavailable
-from noonday.engine.engine import Engine, EngineConfig, Surroundings
+from noonday.engine.engine import Engine, EngineConfig, Role, Surroundings
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.timekeeper import Timekeeper
 from noonday.leadership.database import DatabaseLeadership
 from noonday.leadership.redis import RedisLeadership
 from noonday.ports import Leadership
+from noonday.queue.notices import RedisNotices
 from noonday.queue.pubsub import RedisReceiver
 from noonday.queue.redis_streams import RedisStreams
 from noonday.redis_link import RedisLink
@@ -61,12 +62,15 @@ class Parts:
     metrics: Metrics
     secret: bytes
     started_at: datetime
+    notices: RedisNotices | None = None
 
     @property
     def actors(self) -> list[Actor]:
         own: list[Actor] = [Ears(self.db, self.clock)]
         if isinstance(self.clock, SyncedClock):
             own.append(Timekeeper(db=self.db, clock=self.clock))
+        if self.notices is not None:
+            own.append(Messenger(self.notices, self.clock))
         return [*own, *self.engine.actors]
 
 
@@ -81,6 +85,20 @@ class Ears(Actor):
 
     async def run_once(self) -> Wish:
         await self._db.listen()
+        return timedelta(seconds=1)
+
+
+class Messenger(Actor):
+    """Tells other instances over Redis what is committed here, and hears what they tell."""
+
+    name = "messenger"
+
+    def __init__(self, notices: RedisNotices, clock: Clock) -> None:
+        super().__init__(clock=clock)
+        self._notices = notices
+
+    async def run_once(self) -> Wish:
+        await self._notices.run()
         return timedelta(seconds=1)
 
 
@@ -134,11 +152,11 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
             roles=tuple(sorted(config.roles)),
             started_at=started_at,
             heartbeat_at=clock.now(),
-            slots=engine.worker.slots,
-            busy=engine.worker.busy,
-            state="draining" if engine.worker.draining else "running",
+            slots=engine.slots.size if Role.WORKER in config.roles else 0,
+            busy=engine.slots.busy,
+            state=engine.state,
             version=own_version(),
-            leads=engine.elector.leading,
+            leads=Role.SCHEDULER in config.roles and engine.elector.leading,
             url=url,
             road="streams" if engine.streaming else "database",
         )
@@ -153,12 +171,16 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
         queue=RedisStreams(link, prefix=cluster.prefix, consumer=config.instance_id)
         if link is not None and streams
         else None,
-        leadership=_leadership(db, link, config.instance_id, cluster),
+        leadership=_leadership(db, link, clock, config.instance_id, cluster),
         receiver=None if link is None else RedisReceiver(link),
         telemetry=metrics,
         domain_of=hands.domain_of,
     )
     engine = Engine(around, config)
+    notices = None
+    if link is not None:
+        notices = RedisNotices(link, prefix=cluster.prefix, origin=db.origin, wake=db.wake)
+        db.relay = notices.tell
     return Parts(
         db=db,
         link=link,
@@ -168,16 +190,19 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
         metrics=metrics,
         secret=secret,
         started_at=started_at,
+        notices=notices,
     )
 
 
 def _leadership(
-    db: Database, link: RedisLink | None, holder: str, cluster: ClusterConfig
+    db: Database, link: RedisLink | None, clock: Clock, holder: str, cluster: ClusterConfig
 ) -> tuple[Leadership, ...]:
     """The key in Redis decides where it can be reached, its twin in the database where not."""
     key, ttl = cluster.leader_key, cluster.leader_ttl
-    twin = DatabaseLeadership(db, key=key, ttl=ttl, holder=holder)
-    return (twin,) if link is None else (RedisLeadership(link, db, key=key, ttl=ttl, holder=holder), twin)
+    twin = DatabaseLeadership(db, clock, key=key, ttl=ttl, holder=holder)
+    if link is None:
+        return (twin,)
+    return (RedisLeadership(link, db, clock, key=key, ttl=ttl, holder=holder), twin)
 
 
 async def _migrate(database_url: str, clock: Clock, stop: asyncio.Event) -> None:

@@ -1,4 +1,4 @@
-"""What the settings say about jobs, the same behind the API and for the CLI."""
+"""What the settings say about jobs and their database, the same behind the API and for the CLI."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from noonday import targets
 from noonday.api.schemas import JobDefaults
 from noonday.domain.job import MisfirePolicy, OverlapPolicy
 from noonday.settings import Settings
+from noonday.store.engines import StoreOptions
 
-__all__ = ["defaults", "networks"]
+__all__ = ["defaults", "networks", "store_options"]
 
 
 def defaults(settings: Settings) -> JobDefaults:
@@ -23,3 +24,7 @@ def networks(settings: Settings) -> targets.NetworkPolicy:
     return targets.NetworkPolicy(
         mode=settings.network_mode, allow=settings.network_allow, deny=settings.network_deny
     )
+
+
+def store_options(settings: Settings) -> StoreOptions:
+    return StoreOptions(transaction_pooling=settings.database_pooled)

@@ -9,28 +9,30 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, aclosing, nullcontext
 from functools import partial
 from importlib import import_module
 
 import structlog
 
-from noonday.api.app import ApiServices, create_app
-from noonday.api.guard import Access
-from noonday.clock import Clock, SyncedClock, SystemClock
+from noonday.clock import Clock, shared_clock
 from noonday.control.system import LocalStatus
 from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.errors import invalid
 from noonday.domain.job import Job
 from noonday.engine.engine import EngineConfig, Role
-from noonday.engine.loop import first_line
+from noonday.engine.loop import Actor, first_line
 from noonday.instance import policies
+from noonday.instance.callbacks import Callbacks, own_url
+from noonday.instance.measuring import scrape_of
 from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
-from noonday.instance.server import Server, bind, url_of
+from noonday.instance.processes import end_with_parent
+from noonday.instance.server import bind, url_of
 from noonday.settings import Settings
 from noonday.targets.checks import check_target
 from noonday.targets.config import TargetsConfig
-from noonday.targets.signing import check_callback_token
 from noonday.telemetry import logs
+from noonday.telemetry.scraping import Scrape
 
 log = structlog.get_logger(__name__)
 
@@ -40,84 +42,122 @@ class Instance:
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         self.url = ""  # where it listens, once it does
+        self.metrics_url = ""  # likewise, where METRICS_PORT is set
         self.ready = asyncio.Event()
         self._settings = settings
-        self._clock = clock or (
-            SystemClock() if settings.database_url.startswith("sqlite") else SyncedClock()
-        )
+        self._clock = clock or shared_clock(settings.database_url)
         self._networks = policies.networks(settings)
         self._stopping = False
+        self._metrics_sock: socket.socket | None = None
+        self._callback_url = settings.public_url  # where targets report, if it is known from the start
+        self._callbacks: Callbacks | None = None  # and where not
 
     async def run(self, stop: asyncio.Event) -> bool:
         """Was everything durable in the end?"""
         settings = self._settings
         load_tasks(settings.task_modules)
-        with bind(settings.host, settings.port) as sock:
-            self.url = url_of(sock, settings.host)
+        with ExitStack() as exits:
+            sock: socket.socket | None = None
+            if self._has(Role.API):
+                sock = exits.enter_context(bind(settings.host, settings.port))
+                self.url = url_of(sock, settings.host)
+                self._callback_url = own_url(settings, sock.getsockname()[1])
+            if settings.metrics_port is not None:
+                self._metrics_sock = exits.enter_context(
+                    bind(settings.host, settings.metrics_port, "METRICS_PORT")
+                )
+                self.metrics_url = url_of(self._metrics_sock, settings.host)
             async with assembled(
                 database_url=settings.database_url,
                 clock=self._clock,
                 config=_engine_config(settings),
-                targets=partial(self._targets, sock.getsockname()[1]),
+                targets=self._targets,
                 stop=stop,
                 cluster=_cluster_config(settings),
-                url=self.url,
+                url=(self._callback_url or "") if self.url else "",
             ) as parts:
-                server = Server(create_app(self._services(parts)))
-                return await self._live(parts, server, sock, stop)
+                return await self._live(parts, sock, stop)
 
-    async def _live(self, parts: Parts, server: Server, sock: socket.socket, stop: asyncio.Event) -> bool:
+    async def _live(self, parts: Parts, sock: socket.socket | None, stop: asyncio.Event) -> bool:
+        own = await self._own_actors(parts)
         await parts.engine.begin()
         async with asyncio.TaskGroup() as group:
-            actors = [group.create_task(actor.run(), name=actor.name) for actor in parts.actors]
-            serving = group.create_task(server.serve([sock]), name="api")
-            await server.ready.wait()
-            log.info("Noonday is ready on %s", self.url, action="ready", url=self.url)
-            self.ready.set()
-            await stop.wait()
-            self._stopping = True
-            grace = self._settings.shutdown_grace
-            log.info("stopping: running work may finish", action="stop", grace_seconds=grace.total_seconds())
-            durable = await parts.engine.finish(grace)
-            server.should_exit = True
-            await serving
+            actors = [group.create_task(actor.run(), name=actor.name) for actor in [*parts.actors, *own]]
+            scrape = scrape_of(parts)
+            async with aclosing(scrape), self._door(parts, sock, scrape), self._metrics_port(scrape):
+                self._say_ready()
+                self.ready.set()
+                await stop.wait()
+                durable = await self._finish(parts)
             for actor in actors:
                 actor.cancel()
         log.info("stopped", action="stopped")
         return durable
 
-    def _services(self, parts: Parts) -> ApiServices:
-        settings = self._settings
-        return ApiServices(
-            db=parts.db,
-            clock=parts.clock,
-            status=partial(self._status, parts),
-            check_token=partial(check_callback_token, parts.secret),
-            vet=self._vet,
-            defaults=policies.defaults(settings),
-            access=Access(host=settings.host, allowed_hosts=settings.allowed_hosts),
-            v2_enabled=settings.v2_enabled,
-        )
+    async def _own_actors(self, parts: Parts) -> list[Actor]:
+        """A worker that can be told of no callback address looks for one before it takes work."""
+        if not self._has(Role.WORKER) or self._callback_url is not None:
+            return []
+        self._callbacks = Callbacks(db=parts.db, clock=parts.clock)
+        await self._callbacks.run_once()
+        return [self._callbacks]
+
+    def _door(
+        self, parts: Parts, sock: socket.socket | None, scrape: Scrape
+    ) -> AbstractAsyncContextManager[None]:
+        if sock is None:
+            return nullcontext()
+        from noonday.instance.door import opened  # noqa: PLC0415 - a worker needs no web server
+
+        status = partial(self._status, parts)
+        return opened(self._settings, parts, sock, status=status, vet=self._vet, scrape=scrape)
+
+    def _metrics_port(self, scrape: Scrape) -> AbstractAsyncContextManager[None]:
+        if self._metrics_sock is None:
+            return nullcontext()
+        from noonday.instance.metrics_port import answering  # noqa: PLC0415 - as above
+
+        return answering(self._settings, self._metrics_sock, scrape)
+
+    def _say_ready(self) -> None:
+        roles = ",".join(self._settings.running_roles)
+        if self.url:
+            log.info("Noonday is ready on %s", self.url, action="ready", url=self.url, roles=roles)
+        else:
+            log.info("Noonday is ready, without an API", action="ready", roles=roles)
+
+    async def _finish(self, parts: Parts) -> bool:
+        self._stopping = True
+        grace = self._settings.shutdown_grace
+        log.info("stopping: running work may finish", action="stop", grace_seconds=grace.total_seconds())
+        return await parts.engine.finish(grace)
+
+    def _has(self, role: Role) -> bool:
+        return role in self._settings.running_roles
 
     def _status(self, parts: Parts) -> LocalStatus:
         engine = parts.engine
-        working = Role.WORKER in engine.config.roles
+        working = self._has(Role.WORKER)
         return LocalStatus(
             instance_id=engine.config.instance_id,
             started_at=parts.started_at,
             running=working,
-            is_leader=Role.SCHEDULER in engine.config.roles and engine.elector.leading,
-            draining=self._stopping or engine.worker.draining,
-            slots=engine.worker.slots if working else 0,
-            busy=engine.worker.busy,
+            is_leader=self._has(Role.SCHEDULER) and engine.elector.leading,
+            stopping=self._stopping,
+            draining=self._stopping or engine.slots.draining,
+            slots=engine.slots.size if working else 0,
+            busy=engine.slots.busy,
             last_check_at=engine.counters.last_check_at,
+            road="streams" if engine.streaming else "database",
+            circuit_breaker_state=engine.breakers.state,
         )
 
-    def _targets(self, port: int, secret: bytes) -> TargetsConfig:
+    def _targets(self, secret: bytes) -> TargetsConfig:
         settings = self._settings
         return TargetsConfig(
             signing_secret=secret,
-            public_url=settings.model_copy(update={"port": port}).base_url,
+            public_url=self._callback_url,
+            find_public_url=lambda: self._callbacks.url if self._callbacks is not None else None,
             services=settings.services,
             networks=self._networks,
             thread_slots=max(32, settings.workers),
@@ -133,7 +173,7 @@ def _engine_config(settings: Settings) -> EngineConfig:
     return EngineConfig(
         instance_id=settings.instance_id or made_up_id(),
         configured_id=settings.instance_id is not None,
-        roles=frozenset(map(Role, settings.roles)) if settings.scheduler_enabled else frozenset({Role.API}),
+        roles=frozenset(map(Role, settings.running_roles)),
         slots=settings.workers,
         lease=settings.lease_ttl,
         lookahead=settings.lookahead,
@@ -152,6 +192,7 @@ def _cluster_config(settings: Settings) -> ClusterConfig:
         leader_key=settings.leader_key,
         leader_ttl=settings.leader_ttl,
         metrics_namespace=settings.metrics_namespace,
+        store=policies.store_options(settings),
     )
 
 
@@ -182,6 +223,7 @@ async def _until_told(settings: Settings) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _told, stop, number)
+    end_with_parent(stop.set)
     return 0 if await Instance(settings).run(stop) else 1
 
 

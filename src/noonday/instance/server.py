@@ -17,7 +17,7 @@ from noonday.domain.errors import Invalid, Problem
 _BACKLOG = 2048
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, setting: str = "PORT") -> socket.socket:
     """Port 0 takes a free one. Bound early, so that a taken port is told before anything starts."""
     sock: socket.socket | None = None
     try:
@@ -30,7 +30,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as exc:
         if sock is not None:
             sock.close()
-        name, value = ("PORT", port) if exc.errno in (errno.EADDRINUSE, errno.EACCES) else ("HOST", host)
+        name, value = (setting, port) if exc.errno in (errno.EADDRINUSE, errno.EACCES) else ("HOST", host)
         raise Invalid(Problem(name, f"cannot listen on {value!r}: {exc.strerror or exc}")) from exc
     sock.setblocking(False)
     return sock

@@ -4,47 +4,218 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import structlog
 
 from noonday.domain.job import Lane
 from noonday.ports import Delivery, Parcel
-from noonday.redis_link import RedisLink
+from noonday.queue import census, fitness, messages
+from noonday.queue.groups import Groups
+from noonday.queue.messages import FIELD, GROUP, PAGE
+from noonday.queue.tidying import tidy
+from noonday.queue.turns import Turns
+from noonday.redis_link import PATIENCE, Argument, Command, RedisLink
+
+log = structlog.get_logger(__name__)
+
+# All lanes in one round trip, each asked for what is still wanted: first the share of the lower ones, then
+# strictly by priority. A lane that lost its group does not hide what the others gave.
+_TAKE = """
+local share, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
+local found, trouble = {}, nil
+local function ask(lane, count)
+  if count < 1 then return end
+  local got = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', count, 'STREAMS', KEYS[lane], '>')
+  if got and got.err then
+    trouble = got.err
+  elseif got then
+    for _, entry in ipairs(got[1][2]) do found[#found + 1] = {lane, entry[1], entry[2]} end
+  end
+end
+for i = 5, #ARGV do ask(tonumber(ARGV[i]), share - #found) end
+for lane = 1, #KEYS do ask(lane, limit - #found) end
+if trouble and #found == 0 then return redis.error_reply(trouble) end
+return {found, trouble}
+"""
 
 
 class RedisStreams:
-    """The Queue of many instances. `consumer` is the instance's id."""
+    """The Queue of many instances. `consumer` is the instance's id.
 
-    def __init__(self, link: RedisLink, *, prefix: str, consumer: str) -> None: ...
+    Pending entries are what the instances have in hands. Nothing here decides that a holder is dead.
+    """
+
+    def __init__(self, link: RedisLink, *, prefix: str, consumer: str) -> None:
+        self._link = link
+        self._consumer = consumer
+        self._keys = messages.keys(prefix)
+        self._groups = Groups(link, self._keys)
+        self._turns = Turns()
+        self._cursors = dict.fromkeys(self._keys, "0-0")
+        self._first_asked = list(self._keys)
+
+    @property
+    def forgotten(self) -> int:
+        """How often the groups were gone after they had been there: Redis lost its memory."""
+        return self._groups.forgotten
+
+    async def prepare(self) -> None:
+        """Make the groups, so that the streams are there from the first moment."""
+        await self._groups.prepare()
 
     async def check(self) -> list[str]:
-        """What is wrong with this Redis as a road, in words for the log: version, eviction policy."""
-        raise NotImplementedError
+        """What is doubtful about this Redis as a road. One that is too old is none."""
+        found = await fitness.doubts(self._link)
+        await self.prepare()
+        return found
 
     async def put(self, parcels: Sequence[Parcel]) -> None:
-        raise NotImplementedError
+        for page in messages.pages(parcels):
+            await self._link.pipeline([self._add(parcel) for parcel in page])
 
     async def take(self, limit: int, wait: timedelta) -> list[Delivery]:
-        raise NotImplementedError
+        if limit < 1:
+            return []
+        share, order = self._turns.owed(limit)
+        found = await self._groups.on(partial(self._take_at_once, limit, share, order))
+        millis = round(wait.total_seconds() * 1000)
+        if not found and millis > 0:
+            found = await self._groups.on(partial(self._take_waiting, limit, millis))
+        self._turns.served(len(found))
+        return found
 
     async def ack(self, deliveries: Collection[Delivery]) -> None:
-        raise NotImplementedError
+        for page in messages.pages(deliveries):
+            await self._link.pipeline(self._removal(page))
 
     async def hand_back(self, deliveries: Collection[Delivery]) -> None:
-        raise NotImplementedError
+        """Added anew before the old message goes, all in one MULTI: nothing is lost in between."""
+        for page in messages.pages(deliveries):
+            anew = [self._add(delivery) for delivery in page]
+            await self._link.pipeline([*anew, *self._removal(page)], atomic=True)
 
     async def keep(self, deliveries: Collection[Delivery]) -> None:
-        raise NotImplementedError
+        """Claimed by its own holder, a message is young again. One that is not pending is not claimed."""
+        for page in messages.pages(deliveries):
+            commands: list[Command] = [
+                ("XCLAIM", self._keys[lane], GROUP, self._consumer, "0", *receipts, "JUSTID")
+                for lane, receipts in messages.receipts(page)
+            ]
+            await self._groups.on(partial(self._link.pipeline, commands))
 
     async def abandoned(self, idle: timedelta, limit: int) -> list[Delivery]:
-        raise NotImplementedError
+        found: list[Delivery] = []
+        self._first_asked.append(self._first_asked.pop(0))
+        millis = round(idle.total_seconds() * 1000)
+        for lane in self._first_asked:
+            if len(found) < limit:
+                claim = partial(self._claim_abandoned, lane, millis, limit - len(found))
+                found += await self._groups.on(claim)
+        return found
 
     async def mine(self) -> list[Delivery]:
-        raise NotImplementedError
+        found: list[Delivery] = []
+        for lane in self._keys:
+            found += await self._groups.on(partial(self._pending_here, lane))
+        return found
 
     async def missing(self, parcels: Sequence[Parcel]) -> list[Parcel]:
-        raise NotImplementedError
+        return await census.missing(self._link, self._keys, parcels)
 
     async def tidy(self, alive: Collection[str]) -> None:
-        raise NotImplementedError
+        await tidy(self._link, self._keys, {*alive, self._consumer})
 
     async def depths(self) -> Mapping[Lane, int]:
-        raise NotImplementedError
+        return await census.depths(self._link, self._keys)
+
+    def _add(self, parcel: Parcel | Delivery) -> Command:
+        return ("XADD", self._keys[parcel.lane], "*", FIELD, parcel.execution_id)
+
+    def _removal(self, deliveries: Collection[Delivery]) -> list[Command]:
+        return [
+            command
+            for lane, receipts in messages.receipts(deliveries)
+            for command in self._removal_of(lane, receipts)
+        ]
+
+    def _removal_of(self, lane: Lane, receipts: Sequence[str]) -> list[Command]:
+        key = self._keys[lane]
+        return [("XACK", key, GROUP, *receipts), ("XDEL", key, *receipts)]
+
+    async def _take_at_once(self, limit: int, share: int, order: Sequence[Lane]) -> list[Delivery]:
+        lanes = list(self._keys)
+        asked = [lanes.index(lane) + 1 for lane in order]
+        arguments: list[Argument] = [GROUP, self._consumer, share, limit, *asked]
+        found, *trouble = await self._link.script(_TAKE, list(self._keys.values()), arguments)
+        if trouble:
+            self._groups.lost()
+        by_lane: dict[Lane, list[Any]] = {lane: [] for lane in lanes}
+        for number, receipt, fields in found:
+            by_lane[lanes[number - 1]].append((receipt, fields))
+        return await self._delivered(by_lane)
+
+    async def _take_waiting(self, limit: int, millis: int) -> list[Delivery]:
+        """COUNT holds for each stream; whatever is too much goes back."""
+        count = max(1, limit // len(self._keys))
+        named = ["STREAMS", *self._keys.values(), *(">" for _ in self._keys)]
+        reading: list[Argument] = ["GROUP", GROUP, self._consumer, "COUNT", count, "BLOCK", millis]
+        patience = millis / 1000 + PATIENCE
+        found = await self._link.call("XREADGROUP", *reading, *named, patience=patience)
+        by_key = dict(found or ())
+        taken = await self._delivered({lane: by_key.get(key, ()) for lane, key in self._keys.items()})
+        if len(taken) > limit:
+            await self.hand_back(taken[limit:])
+        return taken[:limit]
+
+    async def _claim_abandoned(self, lane: Lane, millis: int, count: int) -> list[Delivery]:
+        """Ids alone, and then what they hold: Redis 6.2 does not say which of them are deleted."""
+        key = self._keys[lane]
+        asked = (
+            "XAUTOCLAIM",
+            key,
+            GROUP,
+            self._consumer,
+            millis,
+            self._cursors[lane],
+            "COUNT",
+            count,
+            "JUSTID",
+        )
+        reply = await self._link.call(*asked)
+        self._cursors[lane] = reply[0]
+        held = await self._link.pipeline([("XRANGE", key, receipt, receipt) for receipt in reply[1]])
+        entries = [
+            (receipt, found[0][1] if found else None) for receipt, found in zip(reply[1], held, strict=True)
+        ]
+        return await self._delivered({lane: entries})
+
+    async def _pending_here(self, lane: Lane) -> list[Delivery]:
+        found: list[Delivery] = []
+        reading: list[Argument] = ["GROUP", GROUP, self._consumer, "COUNT", PAGE]
+        start = "0"
+        while True:
+            reply = await self._link.call("XREADGROUP", *reading, "STREAMS", self._keys[lane], start)
+            entries = reply[0][1] if reply else []
+            found += await self._delivered({lane: entries})
+            if len(entries) < PAGE:
+                return found
+            start = entries[-1][0]
+
+    async def _delivered(self, entries: Mapping[Lane, Sequence[Any]]) -> list[Delivery]:
+        """High lanes first. What names no execution is removed here and harms nobody."""
+        found: list[Delivery] = []
+        for lane, members in entries.items():
+            good, bad = messages.read(lane, members)
+            found += good
+            if bad:
+                await self._link.pipeline(self._removal_of(lane, bad))
+                log.warning(
+                    "messages without an execution were removed from the road",
+                    action="streams",
+                    stream=self._keys[lane],
+                    count=len(bad),
+                    first=bad[0],
+                )
+        return found

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, select, update
 
 from noonday.domain.execution import Road
 from noonday.domain.job import Lane
@@ -21,6 +24,10 @@ ALL_ROADS: Final = tuple(Road)
 DETOURS: Final = 4  # looks past jobs that somebody else holds
 
 
+def _new_mark() -> str:
+    return os.urandom(8).hex()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOrder:
     instance_id: str
@@ -29,6 +36,8 @@ class ClaimOrder:
     lease: timedelta
     ageing: timedelta = timedelta(minutes=5)  # after this long, lower lanes get a share before higher ones
     roads: tuple[Road, ...] = ALL_ROADS  # whose work is looked for in the database itself
+    overdue: timedelta = timedelta()  # only what has been available for so long
+    mark: str = field(default_factory=_new_mark)  # with it begin the tokens of all that is claimed
 
 
 Front = tuple[Lane, Road]  # where work waits, in the order in which it is served
@@ -41,7 +50,14 @@ def next_available_at(conn: Connection, roads: tuple[Road, ...] = ALL_ROADS) -> 
 
 def _heads(conn: Connection, roads: tuple[Road, ...]) -> dict[Front, datetime | None]:
     """The earliest of each lane of each road: a few looks at the front of an index."""
-    fronts = [(lane, road) for lane in Lane for road in roads]
+    fronts, looks = _looks(roads)
+    return dict(zip(fronts, conn.execute(looks).one(), strict=True))
+
+
+@lru_cache
+def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Select[Any]]:
+    """Made once: to make this statement takes longer than to run it."""
+    fronts = tuple((lane, road) for lane in Lane for road in roads)
     looks = [
         select(executions.c.available_at)
         .where(CLAIMABLE, executions.c.road == road.value, executions.c.lane == lane.value)
@@ -51,8 +67,15 @@ def _heads(conn: Connection, roads: tuple[Road, ...]) -> dict[Front, datetime | 
         .label(f"{lane.name}_{road.name}")
         for lane, road in fronts
     ]
-    found = conn.execute(select(*looks)).one()
-    return dict(zip(fronts, found, strict=True))
+    return fronts, select(*looks)
+
+
+def claimable_among(conn: Connection, ids: Collection[str]) -> ColumnElement[bool]:
+    """Claimable ones of these, in words that fit no partial index: their ids are the way to find them."""
+    waiting = executions.c.state.in_(["pending", "queued"])
+    return and_(
+        dialects.of(conn).among(executions.c.id, ids), waiting, executions.c.available_at.is_not(None)
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +89,7 @@ class Search:
 
     def take(self, wanted: int) -> list[dict[str, Any]]:
         """The highest lane first, but a share for lower ones that have waited too long."""
-        now = self.order.now
+        now = self.order.now - self.order.overdue
         looks = _heads(self.conn, self.order.roads)
         heads = {front: at for front, at in looks.items() if at is not None and at <= now}
         first = min((lane for lane, _ in heads), default=Lane.HIGH)
@@ -79,6 +102,17 @@ class Search:
             if len(found) < wanted:
                 found |= self._look(front, now, wanted)
         return list(found.values())[:wanted]
+
+    def these(self, ids: Collection[str]) -> list[dict[str, Any]]:
+        """Those of them that are due and that nobody else holds, in the order in which they are served."""
+        dialect = dialects.of(self.conn)
+        due = executions.c.available_at <= self.order.now
+        query = select(*COLUMNS).where(claimable_among(self.conn, ids), due)
+        rows = self.conn.execute(dialect.skip_locked(query, executions)).all()
+        found = [read_fields(row) for row in rows]
+        self._lock({fields["job_id"] for fields in found})
+        found.sort(key=lambda fields: (fields["lane"], fields["available_at"]))
+        return [fields for fields in found if fields["job_id"] in self.kept]
 
     def _look(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
         """The front of a lane. What belongs to a job that somebody holds is passed by, not waited for."""

@@ -14,6 +14,7 @@ from noonday.domain.job import Job
 from noonday.ids import new_id
 from noonday.store import dialects
 from noonday.store.planning import plan
+from noonday.store.records import road_of
 from noonday.store.releasing import release, revive
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies
 
@@ -59,6 +60,7 @@ def _fire(child: Job, parent: Execution, now: datetime) -> Execution:
         available_at=now,
         state=ExecutionState.QUEUED,
         lane=child.lane,
+        road=road_of(child),
         trace_id=parent.trace_id,
         created_at=now,
     )

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final, assert_never
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from noonday.domain.admission import AdmitFacts, Replace, Skip, Start, Verdict, Wait, admit
 from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import Job, Overlap
 from noonday.ports import Claim
-from noonday.store import dialects, facts
-from noonday.store.candidates import ClaimOrder, Search
+from noonday.store import dialects, facts, notices
+from noonday.store.candidates import ClaimOrder, Search, claimable_among
 from noonday.store.definitions import jobs_of
-from noonday.store.reading import Row, RowError
+from noonday.store.reading import Row, RowError, may_be_id
 from noonday.store.releasing import ask_to_stop, rest
 from noonday.store.tables import executions, jobs
 
 ROUNDS: Final = 4  # looks for more when many candidates may not start
+SOON: Final = timedelta(seconds=5)  # ahead by more than clocks may differ: its message came by mistake
 
 
 def claim(conn: Connection, order: ClaimOrder) -> list[Claim]:
@@ -38,6 +40,34 @@ def claim(conn: Connection, order: ClaimOrder) -> list[Claim]:
         if len(candidates) < wanted or not candidates:
             break
     return claims
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of executions that the road named."""
+
+    claims: list[Claim]
+    later: Mapping[ExecutionId, datetime]  # due then, or due and held by another transaction: ask again
+    done: frozenset[ExecutionId]  # nothing to do now; whatever makes it claimable puts it on the road anew
+
+
+def claim_these(conn: Connection, order: ClaimOrder, ids: Collection[ExecutionId]) -> Taken:
+    """Claim those of them that are due and may start, as `claim` does; an id is a hint, the row decides."""
+    wanted = {execution_id for execution_id in ids if may_be_id(conn, execution_id)}
+    search = Search(conn=conn, order=order)
+    candidates = search.these(wanted) if wanted else []
+    claims = _Batch(conn=conn, order=order).decide(candidates, search.kept) if candidates else []
+    left = wanted - {claim.execution.id for claim in claims}
+    later = _claimable(conn, left, order.now + SOON) if left else {}
+    done = frozenset(ids) - {claim.execution.id for claim in claims} - later.keys()
+    return Taken(claims=claims, later=later, done=done)
+
+
+def _claimable(conn: Connection, ids: Collection[str], until: datetime) -> dict[ExecutionId, datetime]:
+    """Asked after the verdicts were written: whatever was decided is no longer claimable."""
+    query = select(executions.c.id, executions.c.available_at).where(claimable_among(conn, ids))
+    found = conn.execute(query.where(executions.c.available_at <= until))
+    return {ExecutionId(execution_id): at for execution_id, at in found}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +99,8 @@ class _Batch:
         tallies = self._tallies(known)
         above = {parent for job in known.values() for parent in job.depends_on}
         parents = facts.parents(self.conn, above, self.order.now)
-        for values in candidates:
+        # What a breaker may send back once more comes last: the others are not skipped for its sake.
+        for values in sorted(candidates, key=lambda values: values["wait_reason"] is WaitReason.BREAKER):
             job = found[values["job_id"]]
             execution = Execution(**values)
             if isinstance(job, RowError):
@@ -116,6 +147,7 @@ class _Batch:
             case Skip(reason, detail):
                 skipped = {"skip_reason": reason.value, "wait_reason": None, "detail": detail}
                 self.skips.append({"id": execution.id} | skipped)
+                notices.skipped(self.conn, reason)
                 self.idle[job.id] = job
             case Wait(reason, detail):
                 self._wait(job, execution, reason, detail, tally)
@@ -135,7 +167,7 @@ class _Batch:
             "wait_reason": None,
             "detail": None,
             "attempt": execution.attempt + 1,
-            "lease_token": os.urandom(16).hex(),
+            "lease_token": self.order.mark + os.urandom(8).hex(),
             "lease_expires_at": now + self.order.lease,
             "deadline_at": now + job.timeout,
             "instance_id": self.order.instance_id,
@@ -163,7 +195,7 @@ class _Batch:
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
-        failed = [row | {"state": "failed", "completed_at": now} for row in self.failed]
+        failed = [row | {"state": "failed", "completed_at": now, "enqueued_at": None} for row in self.failed]
         dialect.update(self.conn, executions, failed)
         waits = [row | {"state": "pending", "available_at": None, "enqueued_at": None} for row in self.waits]
         dialect.update(self.conn, executions, waits)

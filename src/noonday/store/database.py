@@ -6,24 +6,22 @@ import asyncio
 import os
 import sqlite3
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Literal, TypeVar
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from noonday.domain.errors import Invalid, Problem, Unavailable
+from noonday.domain.execution import SkipReason
 from noonday.store import dialects, listening, notices
 from noonday.store.engines import StoreOptions, in_memory, make_engine, normalise_url
+from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish, patiently
+
+__all__ = ["CommitUnknown", "Database", "StoreDown", "Subscription"]
 
 T = TypeVar("T")
-TRIES = 4
-FIRST_PAUSE = 0.05
 
 
 class Database:
@@ -39,6 +37,9 @@ class Database:
             "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
         )
         self.origin = os.urandom(6).hex()  # marks our own notices
+        self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
+        self.count_skips: Callable[[SkipReason, int], None] = _uncounted  # told after each commit
+        self._reach = Reach()
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
         if self.dialect == "sqlite":
@@ -70,7 +71,7 @@ class Database:
     def read_now(self, work: Callable[[Connection], T]) -> T:
         return self._readers.submit(self._look, work).result()
 
-    def subscribe(self, *topics: str) -> asyncio.Event:
+    def subscribe(self, *topics: str) -> Subscription:
         """An event that is set after each commit, here or in another process, that told one of the topics.
 
         It lives as long as the caller holds it.
@@ -85,6 +86,8 @@ class Database:
         """Hear other processes, for ever; part of an instance's life."""
         if self.dialect == "sqlite":
             await listening.watch_sqlite(self._data_version, self.wake)
+        elif self.options.transaction_pooling:
+            await listening.suppose(self.wake, lambda: self.relay is not None)
         else:
             await listening.hear_postgres(self.url, self.origin, self.wake)
 
@@ -105,8 +108,16 @@ class Database:
         self._reader.dispose()
 
     def _commit(self, work: Callable[[Connection], T]) -> T:
-        result, topics = _patiently(self._writer, lambda conn: self._transact(conn, work))
+        try:
+            result, topics, skips = self._try(self._writer, lambda conn: self._transact(conn, work))
+        except CommitUnknown:
+            self.wake(listening.ALL)  # if it was made, nobody here would hear of it
+            raise
         self.wake(topics)
+        for reason, count in skips.items():
+            self.count_skips(reason, count)
+        if topics and self.relay is not None:
+            self.relay(topics)
         return result
 
     def _look(self, work: Callable[[Connection], T]) -> T:
@@ -114,11 +125,24 @@ class Database:
             with conn.begin():
                 return work(conn)
 
-        return _patiently(self._reader, look)
+        return self._try(self._reader, look)
 
-    def _transact(self, conn: Connection, work: Callable[[Connection], T]) -> tuple[T, frozenset[str]]:
+    def _try(self, engine: Engine, act: Callable[[Connection], T]) -> T:
+        """Patiently; but while the database is known to be away, once: whoever waits for it comes again."""
+        try:
+            result = patiently(engine, act, tries=1 if self._reach.away else TRIES)
+        except StoreDown as exc:
+            self._reach.failed(exc)
+            raise
+        self._reach.worked()
+        return result
+
+    def _transact(
+        self, conn: Connection, work: Callable[[Connection], T]
+    ) -> tuple[T, frozenset[str], Mapping[SkipReason, int]]:
         transaction = conn.begin()
         notices.told(conn)  # left by a transaction that rolled back
+        notices.skips(conn)
         try:
             result = work(conn)
             topics = notices.told(conn)
@@ -127,8 +151,8 @@ class Database:
         except BaseException:
             transaction.rollback()
             raise
-        _finish(transaction.commit)
-        return result, topics
+        finish(transaction.commit)
+        return result, topics, notices.skips(conn)
 
     async def _data_version(self) -> int:
         def ask() -> int:
@@ -140,62 +164,20 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._writers, ask)
 
 
+def _uncounted(reason: SkipReason, count: int) -> None:
+    pass
+
+
 class Subscription(asyncio.Event):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
+        self.told = 0  # how often, for one whose event is set for other reasons too
         self._home = loop
 
     def set_from_anywhere(self) -> None:
         with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-            self._home.call_soon_threadsafe(self.set)
+            self._home.call_soon_threadsafe(self._tell)
 
-
-class CommitUnknown(Unavailable):
-    """The database went away while committing: the change may or may not have been made."""
-
-
-def _finish(commit: Callable[[], None]) -> None:
-    try:
-        commit()
-    except DBAPIError as exc:
-        if exc.connection_invalidated:
-            raise CommitUnknown from exc
-        raise
-
-
-def _patiently(engine: Engine, act: Callable[[Connection], T]) -> T:
-    """Try again what failed for a passing reason and was rolled back for certain."""
-    pause = FIRST_PAUSE
-    for left in reversed(range(TRIES)):
-        try:
-            with engine.connect() as conn:
-                return act(conn)
-        except PoolTimeout as exc:
-            raise Unavailable("no database connection became free") from exc
-        except DataError as exc:
-            raise Invalid(Problem("value", f"the database refuses it: {exc.orig}".strip())) from exc
-        except DBAPIError as exc:
-            if not _passing(exc):
-                raise
-            if not left:
-                raise Unavailable(f"the database is not available: {exc.orig}".strip()) from exc
-            time.sleep(pause)
-            pause *= 2
-    raise AssertionError("unreachable")
-
-
-# SQLite: busy, locked, read-only, input/output error, disk full, cannot open
-_SQLITE_PASSING = {5, 6, 8, 10, 13, 14}
-# PostgreSQL: connection, resources (disk full), operator's doing (shutdown), system; and single states
-_POSTGRES_PASSING = ("08", "53", "57", "58", "40001", "40P01", "55P03", "25006")
-
-
-def _passing(exc: DBAPIError) -> bool:
-    """Is the reason outside of the statement: a lock, a lost or refused connection, a full disk?"""
-    if exc.connection_invalidated or isinstance(exc, InterfaceError):
-        return True
-    if isinstance(exc.orig, sqlite3.Error):
-        return getattr(exc.orig, "sqlite_errorcode", 0) & 0xFF in _SQLITE_PASSING
-    state = getattr(exc.orig, "sqlstate", None)
-    # Without a state the connection could not be made at all.
-    return state.startswith(_POSTGRES_PASSING) if state else isinstance(exc, OperationalError)
+    def _tell(self) -> None:
+        self.told += 1
+        self.set()

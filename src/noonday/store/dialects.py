@@ -6,10 +6,12 @@ import fcntl
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Dialect,
@@ -56,6 +58,22 @@ class Answers(Protocol):
         """Keep these rows from being changed, leaving out what another transaction is changing."""
         ...
 
+    def kept(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        """Keep everybody from owning these rows, waiting for whoever does; they may still be changed."""
+        ...
+
+    def owned(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        """Own these rows, waiting for all who keep or change them."""
+        ...
+
+    def now(self, conn: Connection, own: datetime) -> datetime:
+        """The clock that all holders of a lease share: the database's, or this machine's own."""
+        ...
+
+    def impatient(self, conn: Connection, span: timedelta) -> None:
+        """Let go of everything if this transaction's process stands still for so long."""
+        ...
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         """`column IN (values)` with one parameter, so that the statement stays the same for any number."""
         ...
@@ -90,6 +108,10 @@ class Answers(Protocol):
         """Wake other processes after the commit."""
         ...
 
+    def default(self, conn: Connection, column: Column[Any], value: int) -> None:
+        """What a plain INSERT that does not name the column gets from now on, where that can be changed."""
+        ...
+
     def migration_lock(self, conn: Connection) -> Any:
         """A context in which only one process migrates this database."""
         ...
@@ -106,6 +128,18 @@ class Sqlite:
 
     def shared(self, query: Select[Any], *tables: Table) -> Select[Any]:
         return query
+
+    def kept(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query
+
+    def owned(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query
+
+    def now(self, conn: Connection, own: datetime) -> datetime:
+        return own
+
+    def impatient(self, conn: Connection, span: timedelta) -> None:
+        pass  # the file is locked by the process itself, for as long as it stands still
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         items = func.json_each(dumps(list(values))).table_valued("value")
@@ -153,6 +187,9 @@ class Sqlite:
     def notify(self, conn: Connection, payload: str) -> None:
         pass  # other processes see PRAGMA data_version change
 
+    def default(self, conn: Connection, column: Column[Any], value: int) -> None:
+        pass  # a column's default cannot be changed here
+
     @contextmanager
     def migration_lock(self, conn: Connection) -> Iterator[None]:
         name = conn.engine.url.database
@@ -180,6 +217,21 @@ class Postgres:
 
     def shared(self, query: Select[Any], *tables: Table) -> Select[Any]:
         return query.with_for_update(of=tables, read=True, skip_locked=True)
+
+    def kept(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query.with_for_update(of=tables, read=True, key_share=True)
+
+    def owned(self, query: Select[Any], *tables: Table) -> Select[Any]:
+        return query.with_for_update(of=tables)
+
+    def now(self, conn: Connection, own: datetime) -> datetime:
+        # Not now(): that is when the transaction began, and it may have waited for a lock since then.
+        found: datetime = conn.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        return found
+
+    def impatient(self, conn: Connection, span: timedelta) -> None:
+        millis = str(max(int(span.total_seconds() * 1000), 1))
+        conn.exec_driver_sql("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (millis,))
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         return column == any_(literal(list(values), _Listed(column.type)))
@@ -229,17 +281,15 @@ class Postgres:
     def notify(self, conn: Connection, payload: str) -> None:
         conn.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
+    def default(self, conn: Connection, column: Column[Any], value: int) -> None:
+        conn.exec_driver_sql(f"ALTER TABLE {column.table} ALTER COLUMN {column.name} SET DEFAULT {value:d}")
+
     @contextmanager
     def migration_lock(self, conn: Connection) -> Iterator[None]:
-        # A session lock: migrations commit several times while it is held.
-        conn.exec_driver_sql("SELECT pg_advisory_lock(hashtext('noonday migration'))")
-        conn.commit()
-        try:
-            yield
-        finally:
-            conn.rollback()
-            conn.exec_driver_sql("SELECT pg_advisory_unlock(hashtext('noonday migration'))")
-            conn.commit()
+        # Held to the end of the one transaction that all steps are made in: behind a pooler there is no
+        # session that could hold it for longer.
+        conn.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('noonday migration'))")
+        yield
 
 
 class _Listed(TypeDecorator[list[Any]]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,7 @@ class StoreOptions:
     connections: int = 4  # PostgreSQL: threads, each with a connection
     idle_in_transaction_ms: int = 60_000
     lock_timeout_ms: int = 10_000  # PostgreSQL: a row that somebody holds for longer makes us try again later
+    transaction_pooling: bool = False  # a pooler may give each transaction another session of PostgreSQL
 
 
 # So that a peer that vanished is noticed within a minute, and not after the hours of the system's default.
@@ -33,6 +35,7 @@ KEEP_ALIVE = {
     "keepalives_idle": "20",
     "keepalives_interval": "10",
     "keepalives_count": "3",
+    "tcp_user_timeout": "30000",  # milliseconds, for what was sent and never acknowledged
 }
 
 
@@ -63,20 +66,46 @@ def make_engine(
     pool: dict[str, Any] = {"poolclass": NullPool}
     if pooled:
         pool = {"pool_size": connections, "max_overflow": 0}
-    connect = {"application_name": "noonday", **KEEP_ALIVE, **url.query}
+    connect: dict[str, Any] = {"application_name": "noonday", **KEEP_ALIVE, **url.query}
+    if options.transaction_pooling:
+        connect["prepare_threshold"] = None  # a prepared statement belongs to one session
     engine = create_engine(url.set(query={}), json_serializer=dumps, connect_args=connect, **pool)
+    settings = {
+        "timezone": "'UTC'",
+        "idle_in_transaction_session_timeout": options.idle_in_transaction_ms,
+    }
+    if pooled:  # a migration waits for its turn as long as it takes
+        settings["lock_timeout"] = options.lock_timeout_ms
+    tell = _tell_each_transaction if options.transaction_pooling else _tell_the_session
+    tell(engine, settings)
+    return engine
+
+
+def _tell_the_session(engine: Engine, settings: Mapping[str, object]) -> None:
+    """Each setting once, when the connection is made."""
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
         dbapi.adapters.register_loader("uuid", TextLoader)
         dbapi.autocommit = True
-        dbapi.execute("SET timezone = 'UTC'")
-        dbapi.execute(f"SET idle_in_transaction_session_timeout = {options.idle_in_transaction_ms}")
-        if pooled:  # a migration waits for its turn as long as it takes
-            dbapi.execute(f"SET lock_timeout = {options.lock_timeout_ms}")
+        for name, value in settings.items():
+            dbapi.execute(f"SET {name} = {value}")
         dbapi.autocommit = False
 
-    return engine
+
+def _tell_each_transaction(engine: Engine, settings: Mapping[str, object]) -> None:
+    """No session is ours for longer than a transaction: the settings travel with BEGIN, in one message."""
+    local = "; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items())
+
+    @event.listens_for(engine, "connect")
+    def prepare(dbapi: Any, record: object) -> None:
+        dbapi.adapters.register_loader("uuid", TextLoader)
+        dbapi.autocommit = True  # the driver's own BEGIN is off: ours says more
+
+    @event.listens_for(engine, "begin")
+    def begin(conn: Connection) -> None:
+        reading = conn.get_execution_options().get("postgresql_readonly", False)
+        conn.exec_driver_sql(f"BEGIN{' READ ONLY' if reading else ''}; {local}")
 
 
 def _sqlite_engine(url: URL, options: StoreOptions, *, connections: int, reading: bool) -> Engine:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 from noonday.domain.execution import Execution
 from noonday.store.cancelling import cancel_of_job, request_cancel
 from noonday.store.candidates import ClaimOrder, next_available_at
-from noonday.store.claiming import claim
+from noonday.store.claiming import Taken, claim, claim_these
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
 from noonday.store.planning import plan
@@ -20,8 +20,10 @@ from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
 __all__ = [
     "ClaimOrder",
     "Ending",
+    "Taken",
     "cancel_of_job",
     "claim",
+    "claim_these",
     "expired",
     "get",
     "next_available_at",

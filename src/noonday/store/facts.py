@@ -52,6 +52,12 @@ def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]
     }
 
 
+def chain_goes_on(conn: Connection, job_id: str) -> bool:
+    """Is a scheduled run open, at whose end a job with a fixed delay becomes due again?"""
+    link = select(executions.c.id).where(OPEN, executions.c.job_id == job_id)
+    return bool(conn.execute(select(exists(link.where(executions.c.cause == "schedule")))).scalar())
+
+
 def running_counts(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
     if not job_ids:
         return {}

@@ -22,6 +22,10 @@ def put(conn: Connection, key: str, value: str) -> None:
     dialects.of(conn).insert(conn, meta, [{"key": key, "value": value}], ("key",))
 
 
+def drop(conn: Connection, key: str) -> None:
+    conn.execute(delete(meta).where(meta.c.key == key))
+
+
 def secret(conn: Connection, name: str = SIGNING) -> bytes:
     """Thirty-two bytes of chance, made when first asked for and the same for everybody ever after."""
     fresh = {"key": name, "value": os.urandom(32).hex()}

@@ -59,7 +59,9 @@ def _config() -> Config:
 
 @contextmanager
 def _connected(db_url: str) -> Iterator[Connection]:
-    engine = make_engine(normalise_url(db_url), StoreOptions(), pooled=False)
+    # As if there were always a pooler in between: what works behind one works without it too.
+    options = StoreOptions(transaction_pooling=True)
+    engine = make_engine(normalise_url(db_url), options, pooled=False)
     try:
         with engine.connect() as conn:
             yield conn

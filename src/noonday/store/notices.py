@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from sqlalchemy import Connection
+
+from noonday.domain.execution import SkipReason
 
 JOBS: Final = "jobs"  # a definition or a cursor changed: the planner looks again
 WORK: Final = "work"  # something became claimable, now or later: workers look again
@@ -14,6 +17,7 @@ BREAKERS: Final = "breakers"  # a circuit breaker opened, closed or was reset
 
 TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS)
 _KEY = "noonday.topics"
+_SKIPS = "noonday.skips"
 
 
 def tell(conn: Connection, topic: str) -> None:
@@ -24,3 +28,14 @@ def tell(conn: Connection, topic: str) -> None:
 def told(conn: Connection) -> frozenset[str]:
     """Take the topics told so far on this connection."""
     return frozenset(conn.info.pop(_KEY, ()))
+
+
+def skipped(conn: Connection, reason: SkipReason, count: int = 1) -> None:
+    """Due times that will not run: whoever counts them learns of it after the commit."""
+    conn.info.setdefault(_SKIPS, Counter())[reason] += count
+
+
+def skips(conn: Connection) -> Counter[SkipReason]:
+    """Take the skips noted so far on this connection."""
+    found: Counter[SkipReason] = conn.info.pop(_SKIPS, Counter())
+    return found

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from noonday.domain.execution import Execution, ExecutionState
+from noonday.domain.execution import Execution, ExecutionId, ExecutionState
 from noonday.store import dialects
 from noonday.store.execution_rows import planned_values
-from noonday.store.notices import WORK, tell
+from noonday.store.notices import WORK, skipped, tell
 from noonday.store.tables import SLOT, executions, jobs
 
 
-def plan(conn: Connection, planned: Sequence[Execution]) -> int:
+def plan(conn: Connection, planned: Sequence[Execution], promised: Collection[ExecutionId] = ()) -> int:
     """Insert the executions whose slot is still free; returns how many.
+
+    Those that are `promised` will be put on the streams at their moment by whoever plans them.
 
     Runs are numbered per job in the order given; lapses keep the number 0. Whoever plans for a job holds its
     row, so numbers have gaps only where a slot was already taken.
@@ -24,11 +26,19 @@ def plan(conn: Connection, planned: Sequence[Execution]) -> int:
     if not planned:
         return 0
     dialect = dialects.of(conn)
-    rows = _numbered(conn, [planned_values(execution) for execution in planned])
+    rows = _numbered(conn, [_values(execution, promised) for execution in planned])
     made = dialect.insert(conn, executions, _without_empty(rows), SLOT) if rows else 0
     if made:
         tell(conn, WORK)
+        for execution in planned:
+            if execution.skip_reason is not None:
+                skipped(conn, execution.skip_reason, execution.skipped_count)
     return made
+
+
+def _values(execution: Execution, promised: Collection[ExecutionId]) -> dict[str, Any]:
+    enqueued_at = execution.created_at if execution.id in promised else None
+    return planned_values(execution) | {"enqueued_at": enqueued_at}
 
 
 def _numbered(conn: Connection, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,14 +11,14 @@ from typing import Any, Final
 import structlog
 from sqlalchemy import Connection, select, union
 
-from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState
+from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import Job, JobId, RetryPolicy
 from noonday.domain.lifecycle import Settlement, next_after_completion
 from noonday.domain.lifecycle import settle as decide
-from noonday.domain.outcome import Failed, Outcome
+from noonday.domain.outcome import Deferred, Failed, Outcome
 from noonday.domain.schedule import Interval, Manual, Timing
 from noonday.domain.target import FetchTarget
-from noonday.store import chains, dialects, outbox
+from noonday.store import breakers, chains, dialects, outbox
 from noonday.store.definitions import KEPT, jobs_of
 from noonday.store.execution_rows import (
     COLUMNS,
@@ -65,7 +65,9 @@ def settle(
     if not told:
         return []
     rows = _lock_jobs(conn, told)
-    settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now))
+    waited_for = {e.outcome.domain for e in endings if isinstance(e.outcome, Deferred)}
+    held = breakers.holding(conn, waited_for)
+    settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now), held=held)
     for place, execution in enumerate(_running(conn, told)):
         settling.decide(execution, told[execution.id], (chance + place * GOLDEN) % 1.0)
     if settling.done:
@@ -127,17 +129,24 @@ class _Settling:
     now: datetime
     rows: Mapping[str, Row]  # of the locked jobs
     jobs: dict[str, Job]
+    held: set[str]  # domains whose circuit breaker is not closed
     done: list[Settlement] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
+    given_back: list[dict[str, Any]] = field(default_factory=list)  # numbers of attempts that never began
 
     def decide(self, execution: Execution, ending: Ending, chance: float) -> None:
         job = self.jobs[execution.job_id]
         at = ending.ended_at or self.now
         if ending.started_at is not None:
             execution = replace(execution, started_at=ending.started_at)
+        outcome = ending.outcome
+        if isinstance(outcome, Deferred) and outcome.domain not in self.held:
+            outcome = replace(
+                outcome, until=self.now
+            )  # it closed meanwhile: nobody will come to wake this one
         try:
-            self._keep(decide(job, execution, ending.outcome, at, chance))
+            self._keep(decide(job, execution, outcome, at, chance))
         except Exception as exc:  # an outcome that cannot be kept must not hold back the others
             log.error("an outcome cannot be kept", execution_id=execution.id, action="settle", exc_info=exc)
             plain = Failed(error=f"the outcome cannot be kept: {exc!r}", retryable=False)
@@ -149,12 +158,15 @@ class _Settling:
             same = attempt.result is settlement.execution.result
             result = values["result"] if same else result_value(attempt.result)
             self.tried.append(attempt_values(attempt) | {"result": result})
+        elif settlement.execution.wait_reason is WaitReason.BREAKER:
+            self.given_back.append({"id": values["id"], "attempt": settlement.execution.attempt})
         self.done.append(settlement)
         self.values.append(values)
 
     def write(self) -> None:
         dialect = dialects.of(self.conn)
         dialect.update(self.conn, executions, self.values)
+        dialect.update(self.conn, executions, self.given_back)
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
         final = [settlement.execution for settlement in self.done if settlement.final]
         chains.follow(self.conn, final, self.jobs, self.now)

@@ -128,6 +128,12 @@ jobs = Table(
         postgresql_where=_ARMED,
     ),
     Index("jobs_dirty_idx", "id", sqlite_where=sql("dirty"), postgresql_where=sql("dirty")),
+    Index(
+        "jobs_channel_idx",
+        "trigger_channel",
+        sqlite_where=sql("trigger_channel IS NOT NULL"),
+        postgresql_where=sql("trigger_channel IS NOT NULL"),
+    ),
     # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
     Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
     postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},
@@ -186,7 +192,8 @@ executions = Table(
         sqlite_where=_CLAIMABLE,
         postgresql_where=_CLAIMABLE,
     ),
-    Index("executions_unfed_idx", "available_at", sqlite_where=_UNFED, postgresql_where=_UNFED),
+    # The road is the same for all of it; without it SQLite prefers the index of all that is claimable.
+    Index("executions_unfed_idx", "road", "available_at", sqlite_where=_UNFED, postgresql_where=_UNFED),
     Index(
         "executions_open_idx",
         "state",
@@ -326,4 +333,5 @@ CLAIMABLE: Final = sql(
 UNFED: Final = sql(f"{CLAIMABLE.text} AND executions.road = 2 AND executions.enqueued_at IS NULL")
 ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND NOT jobs.is_paused")
 DIRTY: Final = sql("jobs.dirty")
+HAS_CHANNEL: Final = sql("jobs.trigger_channel IS NOT NULL")
 CLEAN: Final = sql("NOT jobs.dirty AND jobs.error IS NULL")

@@ -89,6 +89,7 @@ def judge(answer: Answer, expected: tuple[int, ...], now: datetime, result: Resu
         error=cut_text(_words(answer, expected), 500),
         retryable=retryable,
         retry_after=retry_after(answer.headers.get("retry-after"), now) if retryable else None,
+        down=answer.status >= 500,  # a refusal is an answer of a target that lives
         result=result,
     )
 
@@ -162,10 +163,9 @@ def job_result(answer: Answer, now: datetime) -> Completed | Failed:
     if value["success"] is False:
         error = cut_text(str(value.get("error") or "the service reported success: false"), 2_000)
         wait = retry_after(answer.headers.get("retry-after"), now)
-        return _marked_final(Failed(error=error, retry_after=wait, result=result), value)
-    return Failed(
-        error="not a JobResult: `success` is neither true nor false", retryable=False, result=result
-    )
+        return _marked_final(Failed(error=error, retry_after=wait, down=False, result=result), value)
+    error = "not a JobResult: `success` is neither true nor false"
+    return Failed(error=error, retryable=False, down=False, result=result)
 
 
 def _marked_final(outcome: Completed | Failed, value: Mapping[str, Any]) -> Completed | Failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,6 +24,8 @@ from noonday.targets.resolver import VettingResolver, guarded_socket
 _MAX_JSON = 1024 * 1024
 # Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
 _KEEP_ALIVE_SECONDS = 3.0
+# What this machine has run out of says nothing of the target.
+_OUR_OWN = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +119,8 @@ class Caller:
             if limit.expired():
                 return TimedOut(after=patience, result=reading.result())
             seconds = self._config.connect_timeout.total_seconds()
-            return Failed(
-                error=f"no connection to {_place(url)} within {seconds:g} s", result=reading.result()
-            )
+            text = f"no connection to {_place(url)} within {seconds:g} s"
+            return Failed(error=text, down=True, result=reading.result())
         except Refused as exc:
             return Failed(error=f"not called: {exc}", retryable=False, result=reading.result())
         except (aiohttp.ClientError, OSError, ValueError) as exc:
@@ -194,16 +196,19 @@ def _broken(url: URL, exc: Exception, result: Result) -> Failed:
             return Failed(error=f"not called: the URL of {place} is not valid", retryable=False)
         case aiohttp.ClientConnectorCertificateError():
             text = f"the certificate of {place} is not trusted: {exc.certificate_error}"
-            return Failed(error=cut_text(text, 500), result=result)
+            return Failed(error=cut_text(text, 500), down=True, result=result)
         case aiohttp.ClientConnectorError():
             refused = isinstance(exc.os_error, PermissionError)
             reason = exc.os_error.strerror or str(exc.os_error)
-            text = f"could not connect to {place}: {reason}"
-            return Failed(error=cut_text(text, 500), retryable=not refused, result=result)
+            text = cut_text(f"could not connect to {place}: {reason}", 500)
+            down = None if refused or exc.os_error.errno in _OUR_OWN else True
+            return Failed(error=text, retryable=not refused, down=down, result=result)
         case aiohttp.ServerDisconnectedError():
-            return Failed(error=f"{place} closed the connection without an answer", result=result)
+            text = f"{place} closed the connection without an answer"
+            return Failed(error=text, down=True, result=result)
         case aiohttp.ClientPayloadError():
-            return Failed(error=f"the answer of {place} broke off", result=result)
+            return Failed(error=f"the answer of {place} broke off", down=True, result=result)
         case _:
             text = f"the call to {place} failed: {type(exc).__name__}: {exc}"
-            return Failed(error=cut_text(text, 500), result=result)
+            ours = isinstance(exc, ValueError) or getattr(exc, "errno", None) in _OUR_OWN
+            return Failed(error=cut_text(text, 500), down=None if ours else True, result=result)

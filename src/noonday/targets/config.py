@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -29,12 +29,17 @@ def default_user_agent() -> str:
         return "noonday"
 
 
+def _nowhere() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetsConfig:
     signing_secret: bytes = field(repr=False)
     previous_signing_secret: bytes | None = field(default=None, repr=False)  # while receivers change keys
     user_agent: str = field(default_factory=default_user_agent)
     public_url: str | None = None  # where callbacks reach us; without it a 202 is an ordinary answer
+    find_public_url: Callable[[], str | None] = _nowhere  # asked at each call where that is not known
     services: Mapping[str, str] = field(default_factory=dict)  # name (or its variable's name) -> base URL
     networks: NetworkPolicy = field(default_factory=NetworkPolicy)
     max_body_read: int = 10 * 1024 * 1024  # of which 64 KiB are kept
@@ -49,6 +54,10 @@ class TargetsConfig:
     def __post_init__(self) -> None:
         if not self.signing_secret:
             raise ValueError("the signing secret is empty")
+
+    @property
+    def callback_base(self) -> str | None:
+        return self.public_url or self.find_public_url()
 
     @property
     def signing_secrets(self) -> tuple[bytes, ...]:

@@ -14,6 +14,7 @@ from noonday.targets.command import CommandRunner
 from noonday.targets.config import TargetsConfig
 from noonday.targets.fetch import FetchRunner
 from noonday.targets.http import HttpRunner
+from noonday.targets.network import domain_of
 from noonday.targets.processes import Processes
 from noonday.targets.python import PythonRunner
 from noonday.targets.results import raised
@@ -60,7 +61,15 @@ class Targets:
 
     def domain_of(self, job: Job) -> str | None:
         """The host that the job calls: whose circuit breaker stands before it. None if it calls nobody."""
-        return None
+        match job.target:
+            case HttpTarget() | FetchTarget():
+                return domain_of(job.target.url)
+            case ServiceTarget():
+                return self._service.domain_of(job.target)
+            case PythonTarget() | CommandTarget():
+                return None
+            case _ as never:
+                assert_never(never)
 
     async def cancel_remote(self, execution: Execution) -> bool:
         """Tell a target that answered 202 to stop; False if it gave no cancel URL or did not hear."""

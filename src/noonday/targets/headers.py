@@ -64,9 +64,9 @@ def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> dic
 
 def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, str]:
     """For targets that may answer 202; none where nobody could reach this scheduler."""
-    if not config.public_url:
+    base = (config.callback_base or "").rstrip("/")
+    if not base:
         return {}
-    base = config.public_url.rstrip("/")
     return {
         "X-Scheduler-Callback-Url": f"{base}/api/v2/executions/{execution.id}/callback",
         "X-Scheduler-Callback-Token": callback_token(config.signing_secret, execution.id, execution.attempt),

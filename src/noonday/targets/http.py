@@ -32,7 +32,7 @@ class HttpRunner:
         answer = await self._caller.send(run, call)
         if not isinstance(answer, Answer):
             return answer
-        if answer.status == 202 and not target.expected_status and self._config.public_url:
+        if answer.status == 202 and not target.expected_status and self._config.callback_base:
             return accepted(answer, target.heartbeat_seconds)
         return judge(answer, target.expected_status, self._config.clock.now(), full_result(answer))
 

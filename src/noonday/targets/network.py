@@ -101,6 +101,20 @@ def vet(text: str, policy: NetworkPolicy) -> URL:
     return url
 
 
+@lru_cache(maxsize=4096)
+def domain_of(text: str) -> str | None:
+    """The host, with its port where that is not the scheme's own; None for what can never be called."""
+    try:
+        url = _parse(text)
+        port = url.explicit_port
+    except (Refused, ValueError):
+        return None
+    host = url.raw_host or ""
+    address = read_address(host)
+    name = plain_name(host) if address is None else url.with_host(str(address)).host_subcomponent or ""
+    return name if port is None or url.is_default_port() else f"{name}:{port}"
+
+
 def check_url(text: str, policy: NetworkPolicy, field: str = "url") -> None:
     """For a job that is being saved: raises Invalid with the field; names are resolved only when it runs."""
     try:

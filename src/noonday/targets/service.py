@@ -16,7 +16,7 @@ from noonday.ports import Run
 from noonday.targets.answers import Answer, accepted, full_result, job_result
 from noonday.targets.calls import Call, Caller
 from noonday.targets.config import TargetsConfig
-from noonday.targets.network import Refused
+from noonday.targets.network import Refused, domain_of
 
 _DOTS = re.compile(r"(\.|%2e){1,2}", re.IGNORECASE)
 
@@ -43,9 +43,15 @@ class ServiceRunner:
         answer = await self._caller.send(run, call)
         if not isinstance(answer, Answer):
             return answer
-        if answer.status == 202 and self._config.public_url and not _has_verdict(answer):
+        if answer.status == 202 and self._config.callback_base and not _has_verdict(answer):
             return accepted(answer, target.heartbeat_seconds)
         return job_result(answer, self._config.clock.now())
+
+    def domain_of(self, target: ServiceTarget) -> str | None:
+        try:
+            return domain_of(base_url(self._config.services, target.service))
+        except Refused:
+            return None
 
 
 def _has_verdict(answer: Answer) -> bool:

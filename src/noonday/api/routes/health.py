@@ -5,11 +5,13 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
+from noonday.api.operating import leader_json
 from noonday.api.schedules import instant_text
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import Live, Ready, SchedulerHealth
+from noonday.telemetry.metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["health"])
 
@@ -25,6 +27,16 @@ async def ready(ask: Ask) -> Response:
     found = await ask.system.ready()
     status = "healthy" if found.ready else "unhealthy"
     return JSONResponse({"status": status, "checks": dict(found.checks)}, 200 if found.ready else 503)
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "Prometheus' text format", "content": {CONTENT_TYPE: {}}}},
+    summary="Metrics of this instance",
+)
+async def metrics(ask: Ask) -> Response:
+    return Response(await ask.scrape(), media_type=CONTENT_TYPE)
 
 
 @router.get(
@@ -50,5 +62,7 @@ async def scheduler(ask: Ask) -> Response:
         "circuit_breaker_state": local.circuit_breaker_state,
         "instance_id": local.instance_id,
         "version": version("noonday"),
+        "road": local.road,
+        "leader": leader_json(health.leader),
     }
     return JSONResponse(shown, 503 if health.status == "unhealthy" else 200)

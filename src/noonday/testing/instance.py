@@ -1,33 +1,14 @@
-"""For tests of jobs and of schedulers: a clock that is moved by hand, and an instance that is driven by it.
-
-The actors are those of production; only time is yours.
-
-    async def test_the_report_runs_every_night() -> None:
-        async with ManualInstance() as scheduler:
-
-            @scheduler.task
-            async def report() -> None:
-                await scheduler.clock.sleep(90)  # takes a minute and a half, of the clock moved by hand
-
-            await scheduler.add("nightly", Cron(expression="0 2 * * *"), "report")
-            await scheduler.tick(days=1)
-            [run] = await scheduler.history("nightly")
-            assert run.state is ExecutionState.COMPLETED
-            assert run.scheduled_for.hour == 2
-
-`tick` moves the clock from one interesting moment to the next and lets everything happen at each of them.
-Several instances may share a database and a clock: `kill` one, or `pause` it, and see what the other does.
-"""
+"""An instance without its own motion, driven by a clock that is moved by hand."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -35,7 +16,8 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import inspect
 
 from noonday.control.jobs import Jobs
-from noonday.domain.execution import Attempt, Execution
+from noonday.domain.errors import NotLeader
+from noonday.domain.execution import Attempt, Execution, Road
 from noonday.domain.job import Job, JobId
 from noonday.domain.schedule import Schedule, Timing
 from noonday.domain.target import PythonTarget, Target
@@ -43,97 +25,27 @@ from noonday.engine.engine import Engine, EngineConfig, Surroundings
 from noonday.engine.held import Held
 from noonday.engine.loop import Wish
 from noonday.ids import new_id
+from noonday.leadership.database import DatabaseLeadership
 from noonday.store import executions, history, migrate
 from noonday.store.database import Database
 from noonday.store.instances import Instance
 from noonday.targets.config import TargetsConfig
 from noonday.targets.dispatch import Targets
-from noonday.targets.tasks import TaskRegistry, current, task
-
-__all__ = ["ManualClock", "ManualInstance"]
+from noonday.targets.tasks import TaskRegistry, task
+from noonday.testing.clock import ManualClock
+from noonday.testing.road import FlakyRoad
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-NEW_YEAR = datetime(2027, 1, 1, 12, tzinfo=UTC)
 _MOST_ROUNDS = 1000  # at one moment; more is a circle
+_LOOK_AGAIN = timedelta(seconds=1)
 _PATIENCE = 30.0  # real seconds for what runs outside of the clock, e.g. a thread
-
-
-class ManualClock:
-    """Stands still until it is moved."""
-
-    def __init__(self, now: datetime = NEW_YEAR) -> None:
-        self._now = now
-        self._elapsed = 0.0
-        self._sleepers: dict[asyncio.Future[None], float] = {}
-        self.alarms: dict[asyncio.Event, datetime] = {}  # who sleeps until when, unless woken
-        self.asleep: Counter[str] = Counter()  # executions whose task sleeps on this clock
-
-    def now(self) -> datetime:
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._elapsed
-
-    def advance(self, **span: float) -> None:
-        self.move_to(self._now + timedelta(**span))
-
-    def move_to(self, moment: datetime) -> None:
-        """Time passes until then; it never runs backwards."""
-        self._elapsed += max((moment - self._now).total_seconds(), 0.0)
-        self._now = max(moment, self._now)
-        for sleeper, until in list(self._sleepers.items()):
-            if until <= self._elapsed + 1e-9 and not sleeper.done():
-                sleeper.set_result(None)
-        for wake, when in list(self.alarms.items()):
-            if when <= self._now:
-                wake.set()
-
-    def step(self, **span: float) -> None:
-        """Somebody sets the wall clock, forward or back, and no time passes."""
-        self._now += timedelta(**span)
-
-    @property
-    def next_wake(self) -> datetime | None:
-        """When the next sleeper wakes."""
-        left = min(self._sleepers.values(), default=None)
-        return None if left is None else self._now + timedelta(seconds=max(left - self._elapsed, 0.0))
-
-    async def sleep(self, seconds: float) -> None:
-        """What a task under test awaits instead of asyncio.sleep."""
-        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._sleepers[sleeper] = self._elapsed + seconds
-        run = _execution_here()
-        self.asleep[run] += 1
-        try:
-            await sleeper
-        finally:
-            self.asleep[run] -= 1
-            del self._sleepers[sleeper]
-
-    async def sleep_until(self, when: datetime | None, wake: asyncio.Event) -> None:
-        if when is not None:
-            self.alarms[wake] = when
-            if when <= self._now:
-                wake.set()
-        try:
-            await wake.wait()
-        finally:
-            self.alarms.pop(wake, None)
-            wake.clear()
-
-
-def _execution_here() -> str:
-    try:
-        return current().execution_id
-    except RuntimeError:
-        return ""
 
 
 class ManualInstance:
     """The whole scheduler without its own motion: it does what is due when you say so."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each of them is what some test is about
         self,
         url: str | None = None,
         *,
@@ -142,9 +54,18 @@ class ManualInstance:
         slots: int = 10,
         lease: timedelta = timedelta(seconds=30),
         lookahead: timedelta = timedelta(seconds=2),
+        road: FlakyRoad | None = None,
+        leader_ttl: timedelta | None = None,
     ) -> None:
-        """Without a URL it makes a SQLite file of its own, gone when it closes."""
+        """Without a URL it makes a SQLite file of its own, gone when it closes.
+
+        With a road, made on the same clock, jobs of version 2 take it. With a `leader_ttl` one of several
+        instances plans, and another one follows when its lease is over; without, each of them may plan. That
+        goes with SQLite alone: PostgreSQL counts the lease by its own clock, which nobody moves by hand.
+        """
         self.clock = clock or ManualClock()
+        self.road = road
+        self._leader_ttl = leader_ttl
         self.tasks = TaskRegistry()
         self._url = url
         self._config = EngineConfig(
@@ -190,10 +111,19 @@ class ManualInstance:
             knows=self._targets.knows,
             cancel_remote=self._targets.cancel_remote,
             describe=self._describe,
+            domain_of=self._targets.domain_of,
+            queue=None if self.road is None else self.road.queue(self._config.instance_id),
+            leadership=self._leadership(),
         )
         self.engine = Engine(around, self._config)
-        self.engine.worker.spawn = asyncio.get_running_loop().create_task
+        self.engine.slots.spawn = asyncio.get_running_loop().create_task
         self._stopped = False
+
+    def _leadership(self) -> tuple[DatabaseLeadership, ...]:
+        ttl, holder = self._leader_ttl, self._config.instance_id
+        if ttl is None:
+            return ()
+        return (DatabaseLeadership(self.db, self.clock, key="leader", ttl=ttl, holder=holder),)
 
     def _describe(self) -> Instance:
         now = self.clock.now()
@@ -203,7 +133,7 @@ class ManualInstance:
 
     @asynccontextmanager
     async def another(self, name: str = "manual-2") -> AsyncIterator[ManualInstance]:
-        """A second instance on the same database, clock and tasks; `tick` moves both."""
+        """A second instance on the same database, clock, road and tasks; `tick` moves both."""
         config = self._config
         made = ManualInstance(
             self._url,
@@ -212,6 +142,8 @@ class ManualInstance:
             slots=config.slots,
             lease=config.lease,
             lookahead=config.lookahead,
+            road=self.road,
+            leader_ttl=self._leader_ttl,
         )
         made.tasks, made._peers = self.tasks, self._peers
         async with made:
@@ -288,13 +220,28 @@ class ManualInstance:
 
     async def _pass(self) -> None:
         engine = self.engine
-        await engine.watcher.run_once()
+        self._wishes = [await engine.elector.run_once()]
+        if engine.elector.leading:
+            with suppress(NotLeader):
+                await engine.watcher.run_once()
+                self._wishes.append(await engine.planner.run_once())
         await engine.recoverer.run_once()
-        self._wishes = [await engine.planner.run_once(), await engine.worker.run_once()]
+        await engine.breakers.look()
+        self._wishes.append(await engine.worker.run_once())
+        if self.road is not None:
+            await self._pass_on_the_road()
         await self._quiet()
         if len(engine.leases):
             self._wishes.append(await engine.leases.run_once())
             await self._quiet()
+
+    async def _pass_on_the_road(self) -> None:
+        engine = self.engine
+        self._wishes.append(await engine.streams.run_once())
+        if engine.elector.leading:
+            await engine.finder.run_once()
+        self._wishes.append(await engine.feeder.run_once())
+        await engine.taker.run_once()
 
     async def _quiet(self) -> None:
         """Until every attempt has ended and is durable, or sleeps on the clock."""
@@ -303,7 +250,9 @@ class ManualInstance:
             for _ in range(20):
                 await asyncio.sleep(0)
             await self.engine.settler.run_once()
+            await self.engine.acker.run_once()
             await self.engine.reporter.run_once()
+            await self.engine.breakers.run_once()
             running = [held for held in self.engine.leases if held.task is not None]
             awake = [held for held in running if not self.clock.asleep[held.id]]
             if not awake:
@@ -319,9 +268,21 @@ class ManualInstance:
             if not one._stopped:
                 moments += [now + wish if isinstance(wish, timedelta) else wish for wish in one._wishes]
                 moments += [now + _until_deadline(held, self.clock) for held in one.engine.leases]
+        moments += await self._moments_of_the_road(now)
         lease_end = await self.db.read(executions.next_lease_end)
         moments.append(None if lease_end is None else lease_end + timedelta(microseconds=1))
         return min((moment for moment in moments if moment is not None and moment > now), default=None)
+
+    async def _moments_of_the_road(self, now: datetime) -> list[datetime | None]:
+        """While something that is due still waits there, each second may bring it to somebody's mind."""
+        if self.road is None:
+            return []
+        late = self.road.next_arrival()
+        first = await self.db.read(partial(executions.next_available_at, roads=(Road.STREAMS,)))
+        return [
+            None if late is None else now + timedelta(seconds=late),
+            None if first is None else max(first, now + _LOOK_AGAIN),
+        ]
 
 
 def _until_deadline(held: Held, clock: ManualClock) -> timedelta:
@@ -330,4 +291,11 @@ def _until_deadline(held: Held, clock: ManualClock) -> timedelta:
 
 def _progress(engine: Engine) -> tuple[int, ...]:
     counters = engine.counters
-    return (counters.planned, counters.claimed, counters.settled, counters.refused, counters.recovered)
+    return (
+        counters.planned,
+        counters.enqueued,
+        counters.claimed,
+        counters.settled,
+        counters.refused,
+        counters.recovered,
+    )

@@ -1,0 +1,60 @@
+"""`/api/v2/breakers`: which domains are held back, and let them through again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from noonday.api.breakers import BreakerPage, BreakerShape, breaker_json
+from noonday.api.services import Ask, v2_is_on
+from noonday.domain.breaker import BreakerState
+
+router = APIRouter(prefix="/api/v2/breakers", tags=["breakers"], dependencies=[Depends(v2_is_on)])
+
+Domain = Annotated[
+    str, Path(description="the host, with its port where that is not the scheme's own", max_length=300)
+]
+
+
+class BreakerQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    state: BreakerState | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+
+
+@router.get(
+    "",
+    responses={200: {"model": BreakerPage}},
+    summary="Domains that failed, those that are held back first; `parked` counts who waits for them",
+)
+async def find(query: Annotated[BreakerQuery, Query()], ask: Ask) -> Response:
+    page, parked = await ask.breakers.page(query.state, limit=query.limit, offset=query.offset)
+    shown = [breaker_json(seen) for seen in page.items]
+    return JSONResponse(
+        {
+            "breakers": shown,
+            "parked": parked,
+            "total": page.total,
+            "limit": page.limit,
+            "offset": page.offset,
+        }
+    )
+
+
+@router.get("/{domain}", responses={200: {"model": BreakerShape}}, summary="The breaker of one domain")
+async def read(domain: Domain, ask: Ask) -> Response:
+    return JSONResponse(breaker_json(await ask.breakers.get(domain)))
+
+
+@router.post(
+    "/{domain}/reset",
+    responses={200: {"model": BreakerShape}},
+    summary="Close it: who waited for it goes on at once",
+)
+async def reset(domain: Domain, ask: Ask) -> Response:
+    return JSONResponse(breaker_json(await ask.breakers.reset(domain)))

@@ -1,0 +1,200 @@
+"""The slots of this instance: what runs, what is about to, and how much more may be claimed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from noonday.clock import Clock
+from noonday.domain.execution import ExecutionId
+from noonday.engine.acker import Acker
+from noonday.engine.doubts import Doubts
+from noonday.engine.held import Held, Stop, ids
+from noonday.engine.leases import Leases
+from noonday.engine.pace import Pace
+from noonday.engine.runner import Runner
+from noonday.engine.settler import Settler
+from noonday.ports import Claim, Delivery, Telemetry
+
+log = structlog.get_logger(__name__)
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+LONGEST_WAIT: Final = 1.0  # seconds that a claim may wait here for a slot before it is handed back
+_NO_DELIVERIES: Final[Mapping[ExecutionId, Delivery]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """What a claim is worked with."""
+
+    leases: Leases
+    runner: Runner
+    settler: Settler
+    acker: Acker
+    doubts: Doubts
+
+
+class Slots:
+    """Shared by the claimers of both roads. Room is reserved while a claim is on its way, so that together
+    they never claim more than there is; who found none is woken in the order of asking, so that both get on.
+    """
+
+    def __init__(
+        self, *, clock: Clock, hands: Hands, telemetry: Telemetry, size: int, most: int = 500
+    ) -> None:
+        self.size = size
+        self.draining = False
+        self.spawn: Spawn | None = None  # set while the worker runs
+        self._clock = clock
+        self.hands = hands
+        self._telemetry = telemetry
+        self._most = most  # in one claim
+        self._pace = Pace(slots=size, most=most)
+        self._running: set[Held] = set()
+        self._ready: deque[Held] = deque()  # claimed, about to start
+        self._reserved = 0
+        self._unclaimed = asyncio.Event()  # set while no claim is on its way
+        self._unclaimed.set()
+        self._asking: list[asyncio.Event] = []
+        self._changed = asyncio.Event()
+
+    @property
+    def busy(self) -> int:
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """Claims for which no slot is free yet."""
+        return len(self._ready)
+
+    @property
+    def room(self) -> int:
+        """How many may be claimed now: those that start within a blink."""
+        if self.draining:
+            return 0
+        ahead = self._pace.ahead
+        if self._ready and len(self._ready) > ahead // 2:
+            return 0
+        free = self.size + ahead - len(self._running) - len(self._ready) - self._reserved
+        return max(0, min(free, self._most))
+
+    @property
+    def claiming(self) -> bool:
+        """Is a claim on its way that may leave room?"""
+        return self._reserved > 0
+
+    @contextmanager
+    def reserve(self) -> Iterator[int]:
+        """All the room there is, for a claim on its way."""
+        room = self.room
+        self._reserved += room
+        if room:
+            self._unclaimed.clear()
+        try:
+            yield room
+        finally:
+            self._reserved -= room
+            if not self._reserved:
+                self._unclaimed.set()
+            self._offer_room()
+
+    def ask(self, wake: asyncio.Event) -> None:
+        """Wake me once there is room."""
+        if wake not in self._asking:
+            self._asking.append(wake)
+
+    def begin(
+        self,
+        claims: Sequence[Claim],
+        claimed_at: float,
+        deliveries: Mapping[ExecutionId, Delivery] = _NO_DELIVERIES,
+    ) -> None:
+        """Start them as slots are free; `claimed_at` is the monotonic clock as it was before the claim."""
+        self._ready.extend(self.hands.leases.hold(claims, claimed_at, deliveries))
+        if self.draining:
+            self.hand_back_what_waits()
+        self._fill()
+
+    async def drain(self) -> None:
+        """Claim no more and return when everything that runs here has ended and is durable."""
+        self.draining = True
+        self.hand_back_what_waits()
+        await self._unclaimed.wait()
+        while len(self.hands.leases):
+            self._changed.clear()
+            await self._changed.wait()
+
+    def resume(self) -> None:
+        self.draining = False
+        self._offer_room()
+
+    def release(self) -> None:
+        """Stop everything that runs here, to be handed back; `drain` returns when that is done."""
+        for held in self.hands.leases:
+            held.stop(Stop.SHUTDOWN, self._clock.monotonic())
+
+    def hand_back_what_waits(self) -> None:
+        """Claims that cannot start soon belong to whoever has a slot for them."""
+        now = self._clock.monotonic()
+        while self._ready and (self.draining or now - self._ready[0].waiting_since > LONGEST_WAIT):
+            held = self._ready.popleft()
+            held.stop(Stop.NO_SLOT, now)
+            self._pace.disappoint()
+            self._start(held)
+
+    def _fill(self) -> None:
+        while self._ready and len(self._running) < self.size:
+            self._start(self._ready.popleft())
+
+    def _start(self, held: Held) -> None:
+        assert self.spawn is not None, "an attempt needs a group to run in"
+        self._running.add(held)
+        held.leave = partial(self._leave, held)
+        held.task = self.spawn(self._work(held))
+
+    async def _work(self, held: Held) -> None:
+        """One claim from start to durable end; a failure here is this claim's alone."""
+        structlog.contextvars.bind_contextvars(**ids(held.claim))  # for all that the attempt logs
+        try:
+            began = self._clock.monotonic()
+            outcome = await self.hands.runner.run(held)
+            took = self._clock.monotonic() - began
+            if held.run is not None:
+                self._pace.ran(took)
+            self._leave(held)
+            if outcome is not None:
+                ending = held.ending(outcome, self._clock.now())
+                if await self.hands.settler.settle(ending, held.claim.execution.attempt):
+                    self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
+            self.hands.acker.done(held.delivery)
+        except asyncio.CancelledError:
+            self._ready.clear()  # the worker itself is ended: what waits here is left to its lease
+            raise
+        except Exception:
+            log.exception("an attempt went wrong in the worker", action="worker.failed", **ids(held.claim))
+        finally:
+            self._leave(held)
+            self.hands.leases.drop(held)
+            self._changed.set()
+
+    def _leave(self, held: Held) -> None:
+        """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""
+        if held in self._running:
+            self._running.discard(held)
+            self._fill()
+            self._offer_room()
+
+    def _offer_room(self) -> None:
+        if self._asking and self.room > 0:
+            for wake in self._asking:
+                wake.set()
+            self._asking.clear()

@@ -1,0 +1,72 @@
+"""What the rows say about the streams: what is there or promised, what is not, and what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, func, or_, select, update
+
+from noonday.domain.execution import ExecutionId, Road
+from noonday.domain.job import Lane
+from noonday.ports import Parcel, Promise
+from noonday.store import dialects
+from noonday.store.candidates import claimable_among
+from noonday.store.tables import CLAIMABLE, UNFED, executions
+
+ALL_LANES: Final = tuple(Lane)
+_COLUMNS: Final = (executions.c.available_at, executions.c.lane, executions.c.id)
+_LANES: Final = {lane.value: lane for lane in Lane}
+
+
+def unfed(
+    conn: Connection, before: datetime, limit: int, lanes: Collection[Lane] = ALL_LANES
+) -> list[Promise]:
+    """Claimable until then and not put on the streams, oldest first; locked, leaving out what others hold."""
+    query = select(*_COLUMNS).where(UNFED, executions.c.available_at <= before)
+    if len(lanes) < len(ALL_LANES):
+        query = query.where(executions.c.lane.in_([lane.value for lane in lanes]))
+    query = query.order_by(executions.c.available_at).limit(limit)
+    return _promises(conn, dialects.of(conn).skip_locked(query, executions))
+
+
+def next_unfed_at(conn: Connection) -> datetime | None:
+    """When the earliest that is not on the streams becomes available."""
+    found: datetime | None = conn.execute(select(func.min(executions.c.available_at)).where(UNFED)).scalar()
+    return found
+
+
+def mark_fed(conn: Connection, ids: Collection[ExecutionId], now: datetime) -> None:
+    """They are put on the streams now or at their moment. What was claimed meanwhile stays as it is."""
+    query = update(executions).where(claimable_among(conn, ids), executions.c.road == Road.STREAMS.value)
+    conn.execute(query.where(executions.c.enqueued_at.is_(None)).values(enqueued_at=now))
+
+
+def suspects(
+    conn: Connection, lane: Lane, before: datetime, limit: int, after: Promise | None = None
+) -> list[Promise]:
+    """Said to be on the streams and not claimed, though available since `before`; oldest first."""
+    query = (
+        select(*_COLUMNS)
+        .where(CLAIMABLE, executions.c.road == Road.STREAMS.value, executions.c.lane == lane.value)
+        .where(executions.c.available_at <= before, executions.c.enqueued_at.is_not(None))
+        .order_by(executions.c.available_at, executions.c.id)
+        .limit(limit)
+    )
+    if after is not None:
+        same = executions.c.id > after.parcel.execution_id
+        query = query.where(executions.c.available_at >= after.due_at)
+        query = query.where(or_(executions.c.available_at > after.due_at, same))
+    return _promises(conn, query)
+
+
+def unfeed(conn: Connection, ids: Collection[ExecutionId]) -> int:
+    """The streams lost them: they are to be put there anew."""
+    query = update(executions).where(claimable_among(conn, ids))
+    return conn.execute(query.where(executions.c.enqueued_at.is_not(None)).values(enqueued_at=None)).rowcount
+
+
+def _promises(conn: Connection, query: Select[Any]) -> list[Promise]:
+    rows = conn.execute(query).all()
+    return [Promise(row[0], Parcel(_LANES[row[1]], ExecutionId(row[2]))) for row in rows]

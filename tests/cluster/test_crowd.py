@@ -1,0 +1,77 @@
+"""Ten thousand executions over three instances with ten slots each: none twice, none lost, none left over."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cluster.cluster import LANES, PREFIX, Cluster
+from tests.cluster.node import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+JOBS, RUNS = 100, 100
+PLANNED = """
+INSERT INTO executions (id, job_id, cause, scheduled_for, available_at, state, lane, created_at, road)
+SELECT gen_random_uuid(), jobs.id, 'manual', now() - n * interval '1 ms', now(), 'queued', 1 + n %% 3,
+    now(), 2
+FROM jobs, generate_series(1, %s) AS n WHERE jobs.name LIKE 'crowd-%%'
+"""
+OURS = "FROM executions JOIN jobs ON jobs.id = executions.job_id WHERE jobs.name LIKE 'crowd-%'"
+
+
+def counted(conn: psycopg.Connection[Any], column: str) -> dict[Any, int]:
+    return dict(conn.execute(f"SELECT executions.{column}, count(*) {OURS} GROUP BY 1").fetchall())
+
+
+def put_on_the_road(cluster: Cluster) -> int:
+    """Messages that were ever put on the streams."""
+    with cluster.keys() as keys:
+        names = [f"{PREFIX}:jobs:{lane}" for lane in LANES]
+        return sum(keys.xinfo_stream(name)["entries-added"] for name in names if keys.exists(name))
+
+
+def test_it_runs_ten_thousand_once_each(cluster: Cluster) -> None:
+    cluster.heal()
+    marks = cluster.folder / "marks"
+    marks.unlink(missing_ok=True)
+    leader = cluster.leader()
+    for number in range(JOBS):
+        body = {
+            "name": f"crowd-{number}",
+            "target": {"type": "python", "task": "mark"},
+            "schedule_type": "manual",
+            "overlap": "allow",
+            "scheduler_version": 2,
+        }
+        leader.ask("POST", "/api/v2/jobs", body)
+    before = put_on_the_road(cluster)
+    with cluster.sql() as conn:
+        begun = time.monotonic()
+        conn.execute(PLANNED, (RUNS,))
+        conn.execute("SELECT pg_notify('noonday', 'plain work')")
+        eventually(lambda: counted(conn, "state").get("completed") == JOBS * RUNS, 90, "not all are done")
+        took = time.monotonic() - begun
+        assert counted(conn, "state") == {"completed": JOBS * RUNS}
+        hands = counted(conn, "instance_id")
+        tries = dict(
+            conn.execute(
+                f"SELECT outcome, count(DISTINCT execution_id) FROM attempts "
+                f"WHERE execution_id IN (SELECT executions.id {OURS}) GROUP BY 1"
+            ).fetchall()
+        )
+    # A worker that took more than it had slots for may hand some back unbegun; nothing else may happen.
+    assert tries.pop("completed") == JOBS * RUNS
+    assert tries.keys() <= {"released"}, tries
+    ran = Counter(line.split()[0] for line in marks.read_text().splitlines())
+    assert len(ran) == JOBS * RUNS
+    assert set(ran.values()) == {1}, "an execution ran twice"
+    assert len(hands) == 3, hands
+    assert min(hands.values()) >= JOBS * RUNS / 10, f"shared unevenly: {hands}"
+    assert put_on_the_road(cluster) - before >= JOBS * RUNS * 0.99, "they did not take the streams"
+    eventually(lambda: not cluster.on_the_road(), 15, "messages stay on the streams")
+    print(f"{JOBS * RUNS / took:.0f} executions a second: {hands}")
