@@ -70,7 +70,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class Pledge:
     """A parcel that is, or will be, put on the road at its moment; the row says so already."""
 
     due_at: datetime

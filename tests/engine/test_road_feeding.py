@@ -1,101 +1,27 @@
-"""Onto the road: promises at their moment, rows that nobody fed, and what the road lost."""
+"""Onto the road: pledges at their moment, rows that nobody fed, and what the road lost."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 
 import pytest
-from structlog.testing import capture_logs
 
 from noonday.clock import SystemClock
-from noonday.domain.execution import Execution, ExecutionId, Road
-from noonday.domain.job import Job, Lane
+from noonday.domain.job import Lane
 from noonday.domain.schedule import Interval, IntervalUnit
 from noonday.engine import feeder as limits
 from noonday.engine.counters import Counters
 from noonday.engine.feeder import Feeder
-from noonday.engine.finder import Finder, FinderConfig
-from noonday.engine.loop import Wish
 from noonday.engine.planner import Planner, PlannerConfig
 from noonday.engine.streams import Streams
-from noonday.ports import Delivery, Parcel, Promise, Silence
-from noonday.store import executions, feeding
+from noonday.ports import Parcel, Silence
+from noonday.store import feeding
 from noonday.store.database import Database
-from noonday.store.executions import ClaimOrder
-from noonday.testing import FlakyQueue, FlakyRoad, ManualClock
-from tests.engine.road_steps import ALLOW
-from tests.factories import LEASE, NOON, a_job, an_execution, an_id
-from tests.store.store_steps import MINUTE, SECOND, add, claim, look, plan
-
-AHEAD = timedelta(seconds=2)
-
-
-@dataclass
-class Heard(Silence):
-    """Telemetry that remembers what was put on the road."""
-
-    put: list[tuple[Lane, int]] = field(default_factory=list)
-
-    def enqueued(self, lane: Lane, count: int) -> None:
-        self.put.append((lane, count))
-
-
-@dataclass
-class Leader:
-    """The feeding side of an instance, driven by hand."""
-
-    db: Database
-    road: FlakyRoad
-    clock: ManualClock
-    name: str = "leader"
-    term: int = 1
-
-    def __post_init__(self) -> None:
-        self.counters, self.heard = Counters(), Heard()
-        self.queue: FlakyQueue = self.road.queue(self.name)
-        self.streams = Streams(queue=self.queue, clock=self.clock)
-        self.feeder = Feeder(
-            clock=self.clock, streams=self.streams, counters=self.counters, telemetry=self.heard
-        )
-        self.finder = Finder(
-            db=self.db,
-            clock=self.clock,
-            streams=self.streams,
-            feeder=self.feeder,
-            term=lambda: self.term,
-            counters=self.counters,
-            config=FinderConfig(lookahead=AHEAD, page=5, batch=4),
-        )
-
-    async def look(self) -> Wish:
-        """As the loops do: the finder until it has no more to do at once, then the feeder."""
-        while (wish := await self.finder.run_once()) == timedelta():
-            pass
-        await self.feeder.run_once()
-        return wish
-
-    async def back(self) -> None:
-        self.clock.advance(seconds=3)
-        assert await self.streams.run_once() is None
-
-    async def lies_there(self) -> list[ExecutionId]:
-        found = await self.queue.take(1000, timedelta())
-        await self.queue.hand_back(found)
-        return [one.execution_id for one in found]
-
-    async def take(self) -> list[Delivery]:
-        return await self.queue.take(1000, timedelta())
-
-    async def work(self) -> None:
-        """Somebody takes and runs all of it."""
-        taken = await self.take()
-        order = ClaimOrder(instance_id="w", limit=1000, now=self.clock.now(), lease=LEASE)
-        ids = [one.execution_id for one in taken]
-        await self.db.write(partial(executions.claim_these, order=order, ids=ids))
-        await self.queue.ack(taken)
+from noonday.testing import FlakyRoad, ManualClock
+from tests.engine.feeding_steps import AHEAD, Leader, a_pledge
+from tests.factories import NOON, a_job
+from tests.store.store_steps import MINUTE, SECOND, add, look
 
 
 @pytest.fixture
@@ -104,22 +30,10 @@ async def leader(db: Database) -> Leader:
     return Leader(db, FlakyRoad(clock), clock)
 
 
-def a_row(
-    db: Database, job: Job, when: datetime = NOON, *, promised: bool = False, **more: object
-) -> Execution:
-    row = an_execution(job=job, scheduled_for=when, road=Road.STREAMS, **more)
-    db.write_now(lambda conn: executions.plan(conn, [row], {row.id} if promised else ()))
-    return row
-
-
-def a_promise(when: datetime, lane: Lane = Lane.NORMAL) -> Promise:
-    return Promise(when, Parcel(lane, ExecutionId(an_id())))
-
-
-class TestPromises:
+class TestPledges:
     async def test_they_go_out_at_their_moment_and_not_before(self, leader: Leader) -> None:
-        late, soon, now = (a_promise(NOON + n * SECOND) for n in (9, 1, 0))
-        leader.feeder.promise([late, soon, now])
+        late, soon, now = (a_pledge(NOON + n * SECOND) for n in (9, 1, 0))
+        leader.feeder.pledge([late, soon, now])
         assert leader.feeder.wake.is_set()
         assert await leader.feeder.run_once() == NOON + SECOND
         assert await leader.lies_there() == [now.parcel.execution_id]
@@ -144,7 +58,7 @@ class TestPromises:
             await put(parcels)
 
         monkeypatch.setattr(leader.queue, "put", counted)
-        leader.feeder.promise(a_promise(NOON, lane) for lane in Lane for _ in range(100))
+        leader.feeder.pledge(a_pledge(NOON, lane) for lane in Lane for _ in range(100))
         assert await leader.feeder.run_once() is None
         assert calls == [300]
         assert sorted(leader.heard.put) == [(lane, 100) for lane in Lane]
@@ -158,7 +72,7 @@ class TestPromises:
         feeder = Feeder(clock=clock, streams=streams, counters=Counters(), telemetry=Silence())
         start = clock.now() + timedelta(milliseconds=100)
         moments = [start + timedelta(milliseconds=20 * n) for n in range(10)]
-        feeder.promise(a_promise(moment) for moment in moments)
+        feeder.pledge(a_pledge(moment) for moment in moments)
         motion = asyncio.create_task(feeder.run())
         async with asyncio.timeout(20):
             while len(arrived) < len(moments):
@@ -171,7 +85,7 @@ class TestPromises:
         assert sorted(arrived)[5] < 0.1
 
     async def test_when_the_road_is_down_they_are_left_to_their_rows(self, leader: Leader) -> None:
-        leader.feeder.promise([a_promise(NOON), a_promise(NOON + MINUTE)])
+        leader.feeder.pledge([a_pledge(NOON), a_pledge(NOON + MINUTE)])
         leader.road.down()
         await leader.feeder.run_once()
         assert not leader.streams.up
@@ -185,7 +99,7 @@ class TestPromises:
         assert leader.feeder.lanes == set()  # nobody has looked yet
         leader.feeder.measured({Lane.LOW: limits.MOST, Lane.HIGH: limits.MOST - 1})
         assert leader.feeder.lanes == {Lane.HIGH, Lane.NORMAL}
-        leader.feeder.promise([a_promise(NOON, Lane.HIGH)])
+        leader.feeder.pledge([a_pledge(NOON, Lane.HIGH)])
         assert leader.feeder.lanes == {Lane.NORMAL}
         leader.feeder.measured({})
         assert leader.feeder.lanes == set(Lane)
@@ -225,7 +139,7 @@ class TestPlanner:
         add(leader.db, job)
         leader.road.down()
         await leader.feeder.run_once()
-        leader.feeder.promise([a_promise(NOON)])
+        leader.feeder.pledge([a_pledge(NOON)])
         await leader.feeder.run_once()
         planner = Planner(
             db=leader.db,
@@ -238,187 +152,3 @@ class TestPlanner:
         await planner.run_once()
         assert leader.counters.planned == 1
         assert leader.db.read_now(feeding.next_unfed_at) == NOON
-
-
-class TestFinder:
-    async def test_it_feeds_what_nobody_fed(self, leader: Leader) -> None:
-        made = [a_job() for _ in range(11)]
-        add(leader.db, *made)
-        rows = [a_row(leader.db, job, NOON - SECOND) for job in made]
-        await leader.look()
-        assert sorted(await leader.lies_there()) == sorted(row.id for row in rows)
-        await leader.look()
-        assert len(leader.road) == 11
-
-    async def test_it_feeds_ahead_and_sleeps_until_the_next_one_comes_near(self, leader: Leader) -> None:
-        near, far = a_job(), a_job()
-        add(leader.db, near, far)
-        a_row(leader.db, near, NOON + SECOND)
-        a_row(leader.db, far, NOON + 4 * SECOND)
-        assert await leader.look() == 2 * SECOND
-        assert len(leader.road) == 0
-        assert len(leader.feeder) == 1
-        leader.clock.advance(seconds=2)
-        await leader.look()
-        assert len(leader.road) == 1
-        assert len(leader.feeder) == 1
-
-    async def test_it_is_woken_by_work(self, leader: Leader) -> None:
-        job = a_job()
-        add(leader.db, job)
-        await leader.look()
-        motion = asyncio.create_task(leader.finder.run())
-        feeding_ = asyncio.create_task(leader.feeder.run())
-        a_row(leader.db, job)
-        async with asyncio.timeout(20):
-            while not len(leader.road):
-                await asyncio.sleep(0.001)
-        for task in (motion, feeding_):
-            task.cancel()
-        await asyncio.gather(motion, feeding_, return_exceptions=True)
-
-    async def test_what_the_road_lost_is_put_there_anew_after_a_while(self, leader: Leader) -> None:
-        made = [a_job() for _ in range(12)]
-        add(leader.db, *made)
-        rows = [a_row(leader.db, job) for job in made]
-        await leader.look()
-        deliveries = await leader.take()
-        await leader.queue.ack(deliveries[:3] + deliveries[9:])
-        leader.clock.advance(seconds=4)
-        await leader.look()
-        assert len(leader.road) == 6
-        with capture_logs() as logs:
-            leader.clock.advance(seconds=2)
-            await leader.look()
-            leader.clock.advance(seconds=5)
-            await leader.look()
-        assert len(leader.road) == 12
-        assert leader.counters.restored == 6
-        assert sum(line["count"] for line in logs if line["action"] == "restore") == 6
-        assert {one.execution_id for one in await leader.queue.mine()} | set(await leader.lies_there()) == {
-            row.id for row in rows
-        }
-
-    async def test_a_road_that_forgot_everything_is_filled_at_once(self, leader: Leader) -> None:
-        made = [a_job(lane=Lane(n % 3 + 1)) for n in range(30)]
-        add(leader.db, *made)
-        rows = [a_row(leader.db, job) for job in made]
-        await leader.look()
-        assert len(leader.road) == 30
-        leader.road.flush()
-        assert await leader.take() == []  # it is noticed by whoever uses it
-        await leader.look()
-        assert sorted(await leader.lies_there()) == sorted(row.id for row in rows)
-
-    async def test_after_the_road_came_back_it_looks_at_once(self, leader: Leader) -> None:
-        made = [a_job() for _ in range(8)]
-        add(leader.db, *made)
-        early = [a_row(leader.db, job) for job in made[:4]]
-        await leader.look()
-        leader.road.down()
-        with capture_logs():
-            later = [a_row(leader.db, job, NOON + SECOND) for job in made[4:]]
-            leader.clock.advance(seconds=6)
-            await leader.look()
-            assert not leader.streams.up
-            assert await leader.finder.run_once() is None
-        leader.road.flush()
-        leader.road.up()
-        await leader.back()
-        await leader.look()
-        assert sorted(await leader.lies_there()) == sorted(row.id for row in early + later)
-
-    async def test_the_next_leader_keeps_the_promises_of_a_dead_one(self, leader: Leader) -> None:
-        made = [a_job() for _ in range(3)]
-        add(leader.db, *made)
-        due, soon = a_row(leader.db, made[0]), a_row(leader.db, made[1], NOON + SECOND)
-        plan(leader.db, an_execution(job=made[2], scheduled_for=NOON + MINUTE, road=Road.STREAMS))
-        await leader.finder.run_once()  # marked, and dies before anything is put
-        assert leader.db.read_now(feeding.next_unfed_at) == NOON + MINUTE
-        heir = Leader(leader.db, leader.road, leader.clock, name="heir")
-        await heir.look()
-        assert await heir.lies_there() == [due.id]
-        leader.clock.advance(seconds=1)
-        await heir.feeder.run_once()
-        assert await heir.lies_there() == [due.id, soon.id]
-        assert heir.counters.restored == 2
-
-    async def test_a_new_term_of_the_same_instance_looks_at_once_too(self, leader: Leader) -> None:
-        job = a_job()
-        add(leader.db, job)
-        await leader.look()
-        row = a_row(leader.db, job, promised=True)  # by somebody else, who died
-        await leader.look()
-        assert len(leader.road) == 0
-        leader.term = 2
-        await leader.look()
-        assert await leader.lies_there() == [row.id]
-
-    async def test_what_it_has_promised_itself_is_not_taken_for_lost(self, leader: Leader) -> None:
-        job = a_job()
-        add(leader.db, job)
-        a_row(leader.db, job, NOON + SECOND)
-        await leader.finder.run_once()
-        leader.term = 2
-        await leader.look()
-        assert leader.counters.restored == 0
-        assert len(leader.feeder) == 1
-
-    async def test_a_second_feeder_does_no_harm(self, leader: Leader) -> None:
-        made = [a_job() for _ in range(6)]
-        add(leader.db, *made)
-        rows = [a_row(leader.db, job) for job in made]
-        other = Leader(leader.db, leader.road, leader.clock, name="other")
-        await asyncio.gather(leader.look(), other.look())
-        await asyncio.gather(leader.look(), other.look())
-        assert {one.execution_id for one in await leader.take()} == {row.id for row in rows}
-
-    async def test_what_runs_or_ended_is_never_put_back(self, leader: Leader) -> None:
-        job = a_job(overlapping=ALLOW)
-        add(leader.db, job)
-        for n in range(3):
-            a_row(leader.db, job, NOON - n * SECOND)
-        await leader.look()
-        await leader.queue.ack(await leader.take())
-        assert len(claim(leader.db)) == 3
-        leader.clock.advance(seconds=20)
-        await leader.look()
-        assert len(leader.road) == leader.counters.restored == 0
-
-    async def test_a_full_lane_waits_in_its_rows_and_holds_up_no_other(
-        self, leader: Leader, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(limits, "MOST", 5)
-        low, high = a_job(lane=Lane.LOW, overlapping=ALLOW), a_job(lane=Lane.HIGH, overlapping=ALLOW)
-        add(leader.db, low, high)
-        for n in range(12):
-            a_row(leader.db, low, NOON - MINUTE - n * SECOND)
-        await leader.look()
-        leader.clock.advance(seconds=6)
-        await leader.look()
-        full = len(leader.road)
-        assert 5 <= full <= 9  # the measure is taken every few seconds
-        a_row(leader.db, high)
-        assert await leader.look() == SECOND
-        assert len(leader.road) == full + 1
-        for _ in range(3):
-            await leader.work()
-            leader.clock.advance(seconds=6)
-            await leader.look()
-        assert leader.counters.restored == 0
-        assert leader.db.read_now(feeding.next_unfed_at) is None
-
-    async def test_it_names_the_living_when_it_tidies(
-        self, leader: Leader, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        told: list[list[str]] = []
-
-        async def tidy(alive: list[str]) -> None:
-            told.append(alive)
-
-        monkeypatch.setattr(leader.queue, "tidy", tidy)
-        await leader.look()
-        await leader.look()
-        leader.clock.advance(seconds=31)
-        await leader.look()
-        assert told == [[], []]

@@ -12,7 +12,7 @@ from noonday.domain.errors import RoadDown
 from noonday.domain.execution import Road
 from noonday.engine import streams as module
 from noonday.engine.streams import Streams
-from noonday.testing import FlakyRoad, ManualClock
+from noonday.testing import FlakyQueue, FlakyRoad, ManualClock
 
 BOTH = (Road.DATABASE, Road.STREAMS)
 
@@ -75,7 +75,7 @@ async def test_it_is_asked_for_with_growing_pauses_and_not_in_between() -> None:
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0, 3.0]
     road.up()
     clock.advance(seconds=-0.0)
-    assert await streams.run_once() is None
+    assert await streams.run_once() == timedelta(seconds=30)
     assert streams.up
     assert streams.epoch == 2
 
@@ -92,7 +92,7 @@ async def test_a_road_that_does_not_stay_is_asked_less_and_less() -> None:
         assert isinstance(wish, timedelta)
         pauses.append(round(wish.total_seconds(), 1))
         clock.advance(seconds=wish.total_seconds())
-        assert await streams.run_once() is None
+        assert await streams.run_once() == timedelta(seconds=30)
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0]
     clock.advance(seconds=60)
     road.down()
@@ -143,3 +143,37 @@ async def test_a_failure_from_before_it_came_back_does_not_close_it_again() -> N
     with pytest.raises(RoadDown):
         await old
     assert streams.up
+
+
+class Doubtful(FlakyQueue):
+    """A road that works and has a flaw."""
+
+    async def check(self) -> list[str]:
+        await super().check()
+        return ["it may forget"]
+
+
+async def test_what_is_doubtful_about_it_is_said_at_the_start_and_not_again_when_it_comes_back() -> None:
+    clock = ManualClock()
+    road = FlakyRoad(clock)
+    streams = Streams(queue=Doubtful(road, "one"), clock=clock)
+    with capture_logs() as logs:
+        await streams.run_once()
+        road.down()
+        await fall(streams)
+        road.up()
+        clock.advance(seconds=3)
+        await streams.run_once()
+        await streams.run_once()
+    assert [line["action"] for line in logs] == ["streams.doubt", "streams.down", "streams.back"]
+    assert logs[0]["event"] == "it may forget"
+
+
+async def test_a_road_that_nobody_uses_here_is_looked_at_all_the_same() -> None:
+    """As on an instance with the API alone, whose health says which road is taken."""
+    road, streams, _ = a_road()
+    await streams.run_once()
+    road.down()
+    with capture_logs():
+        await streams.run_once()
+    assert not streams.up

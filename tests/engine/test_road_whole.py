@@ -1,4 +1,4 @@
-"""The whole way of a version 2 fire: planned, promised, put, taken, claimed, run, settled, acknowledged."""
+"""The whole way of a version 2 fire: planned, pledged, put, taken, claimed, run, settled, acknowledged."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Bodies:
         if fate == "hangs":
             await asyncio.sleep(run.timeout.total_seconds() * 10)
         if fate == "deaf":
-            until = self._universe.time + run.timeout.total_seconds() + 15
+            until = self._universe.time + run.timeout.total_seconds() + 9
             while self._universe.time < until:
                 try:
                     await asyncio.sleep(until - self._universe.time)

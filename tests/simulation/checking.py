@@ -92,6 +92,9 @@ def _accounted(world: World, job: Job, mine: Sequence[Execution]) -> Iterator[st
     if is_fixed_delay(job.timing):
         yield from _chain(world, job, planned)
         return
+    if isinstance(job.timing.schedule, Immediate):
+        yield from _just_once(world, job, planned)
+        return
     due = expected(job, world.stretches[job.id])
     runs = {row.scheduled_for for row in planned if row.skipped_count == 0}
     lapses = [row for row in planned if row.skipped_count]
@@ -113,8 +116,6 @@ def expected(job: Job, stretches: Sequence[Stretch]) -> list[datetime]:
     """The raw instants of the job: of each timing, those that fell into its time."""
     if isinstance(job.timing.schedule, Once):
         return [job.timing.schedule.run_at]
-    if isinstance(job.timing.schedule, Immediate):
-        return [stretches[-1].timing.anchor_at]
     due: list[datetime] = []
     ends = [*(START + timedelta(seconds=after.since) for after in stretches[1:]), None]
     for stretch, until in zip(stretches, ends, strict=True):
@@ -122,6 +123,14 @@ def expected(job: Job, stretches: Sequence[Stretch]) -> list[datetime]:
         last = min(filter(None, (until, stretch.timing.end_at)))
         due += takewhile(lambda at, last=last: at <= last, times(stretch.timing, job.id, since))  # type: ignore[misc]
     return due
+
+
+def _just_once(world: World, job: Job, planned: Sequence[Execution]) -> Iterator[str]:
+    """Of an immediate job: due when it was created, and once more if it was resumed before it had begun."""
+    anchors = {stretch.timing.anchor_at for stretch in world.stretches[job.id]}
+    runs = [row for row in planned if row.skipped_count == 0]
+    if not planned or len(runs) > 1 or not {row.scheduled_for for row in planned} <= anchors:
+        yield f"{job.name}: was to run once, and stands in {len(planned)} rows, {len(runs)} of them runs"
 
 
 def _chain(world: World, job: Job, planned: Sequence[Execution]) -> Iterator[str]:

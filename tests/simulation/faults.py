@@ -13,6 +13,8 @@ from tests.simulation.world import Node, World
 
 Fault = Callable[[World], None]
 
+_PATIENCE = 7.0  # seconds that a process may take to end before it is killed
+
 
 def strike(world: World) -> None:
     world.bury()
@@ -49,6 +51,7 @@ def _end(world: World) -> None:
     if (node := _victim(world)) is not None:
         world.say(f"{node.name} is asked to end")
         node.stop.set()
+        world.universe.after(_PATIENCE, lambda: world.kill(node.name, node))
 
 
 def _freeze(world: World) -> None:

@@ -80,7 +80,7 @@ def _job(chance: Random, name: str, now: datetime, ends_at: datetime) -> Job:
         ),
         retry=RetryPolicy(
             max_retries=chance.randint(0, 3),
-            backoff=seconds(chance.choice([0.5, 1, 3])),
+            backoff=seconds(chance.choice([0.5, 1, 2])),
             jitter=chance.random() < 0.5,
             on_lost=chance.choice([OnLost.RERUN, OnLost.RERUN, OnLost.RERUN, OnLost.FAIL]),
         ),
@@ -98,7 +98,7 @@ def _schedule(chance: Random, now: datetime) -> Schedule:
         case "delay":
             return Interval(count=min(count, 5), unit=IntervalUnit.SECONDS, after_completion=True)
         case "once":
-            return Once(run_at=now + seconds(round(chance.uniform(1, 30), 3)))
+            return Once(run_at=now + seconds(round(chance.uniform(1, 25), 3)))
         case _:
             return Immediate()
 

@@ -103,9 +103,11 @@ class World:
         self.say(f"{name} starts")
         return self.nodes[name]
 
-    def kill(self, name: str) -> None:
-        node = self.nodes.pop(name, None)
-        if node is not None:
+    def kill(self, name: str, only: Node | None = None) -> None:
+        """Whoever has this name, or that one process if it is still there."""
+        node = self.nodes.get(name)
+        if node is not None and only in {None, node}:
+            del self.nodes[name]
             self.universe.kill(node.process)
             self.say(f"{name} is killed")
 
@@ -171,7 +173,7 @@ class World:
             slots=self.slots,
             lease=LEASE,
             check_interval=timedelta(seconds=5),
-            stop_grace=timedelta(seconds=2),
+            stop_grace=timedelta(seconds=1),
         )
         return Engine(around, config)
 
@@ -206,6 +208,6 @@ async def _live(engine: Engine, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
         actors = [group.create_task(actor.run(), name=actor.name) for actor in engine.actors]
         await stop.wait()
-        await engine.finish(timedelta(seconds=5))
+        await engine.finish(timedelta(seconds=2))
         for actor in actors:
             actor.cancel()

@@ -257,7 +257,7 @@ class Engine:
                 actor.gate = self.elector
             found += [self.elector, *led, self.recoverer]
             found += [self.triggers] if self.triggers is not None else []  # hang up when they lead no more
-            found += [self.feeder] if streaming else []  # whoever leads no more keeps what it promised
+            found += [self.feeder] if streaming else []  # whoever leads no more keeps what it pledged
         if Role.WORKER in self.config.roles:
             found += [self.settler, self.leases, self.reporter, self.canceller, self.unparker]
             found += [self.worker]
@@ -292,7 +292,7 @@ class Engine:
         """Claim no more, let runs end within the grace, hand back the rest; is everything durable?
 
         The actors must still be running. Another instance plans from the first moment on: what this one had
-        planned is in the store, and what it had promised to the road is found missing there and put back.
+        planned is in the store, and what it had pledged to the road is found missing there and put back.
         """
         self._ending = True
         async with asyncio.TaskGroup() as group:

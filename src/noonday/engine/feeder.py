@@ -16,17 +16,17 @@ from noonday.domain.job import Lane
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.streams import Streams
-from noonday.ports import Parcel, Promise, Telemetry
+from noonday.ports import Parcel, Pledge, Telemetry
 
 MOST: Final = 100_000  # open messages per lane; more stay in the rows until there is room
 _BATCH: Final = 1000
 
 
 class Feeder(Actor):
-    """Sleeps until the next promise is due.
+    """Sleeps until the next pledge is due.
 
-    A promise that cannot be kept, because the road is down or this process dies, is in its row all the same:
-    the finder compares the rows with the road. So whoever plans no more may still keep what it promised.
+    A pledge that cannot be kept, because the road is down or this process dies, is in its row all the same:
+    the finder compares the rows with the road. So whoever plans no more may still keep what it pledged.
     """
 
     name = "feeder"
@@ -43,7 +43,7 @@ class Feeder(Actor):
         self._room = dict.fromkeys(Lane, 0)  # nothing is known yet
 
     def __contains__(self, execution_id: ExecutionId) -> bool:
-        """Is it promised and still to be put?"""
+        """Is it pledged and still to be put?"""
         return execution_id in self._ids
 
     def __len__(self) -> int:
@@ -51,12 +51,12 @@ class Feeder(Actor):
 
     @property
     def lanes(self) -> frozenset[Lane]:
-        """For which of them it takes promises: none while the road is down, not those that are full."""
+        """For which of them it takes pledges: none while the road is down, not those that are full."""
         return frozenset(lane for lane, room in self._room.items() if room > 0 and self._streams.up)
 
-    def promise(self, promises: Iterable[Promise]) -> None:
+    def pledge(self, pledges: Iterable[Pledge]) -> None:
         """To be called after the commit that set their `enqueued_at`."""
-        for one in promises:
+        for one in pledges:
             heappush(self._heap, (one.due_at, next(self._serial), one.parcel))
             self._ids.add(one.parcel.execution_id)
             self._room[one.parcel.lane] -= 1

@@ -18,7 +18,7 @@ from noonday.engine.counters import Counters
 from noonday.engine.feeder import Feeder
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.streams import Streams
-from noonday.ports import Promise
+from noonday.ports import Pledge
 from noonday.store import feeding, instances
 from noonday.store.database import Database
 from noonday.store.notices import WORK
@@ -71,7 +71,7 @@ class Finder(Actor):
         self._measure_at = self._check_at = self._tidy_at = float("-inf")
         self._whole = False  # a round that is not spread over time
         self._before = clock.now()
-        self._left: dict[Lane, Promise | None] = {}  # lanes of this round, and where they go on
+        self._left: dict[Lane, Pledge | None] = {}  # lanes of this round, and where they go on
 
     async def run_once(self) -> Wish:
         if not self._streams.up:
@@ -98,7 +98,7 @@ class Finder(Actor):
         while True:
             horizon, lanes = self.clock.now() + self._config.lookahead, self._feeder.lanes
             found, next_at = await self._db.write(partial(self._mark, horizon, lanes))
-            self._feeder.promise(found)
+            self._feeder.pledge(found)
             if len(found) < self._config.batch:
                 break
         if next_at is None or next_at > horizon:
@@ -107,7 +107,7 @@ class Finder(Actor):
 
     def _mark(
         self, horizon: datetime, lanes: Collection[Lane], conn: Connection
-    ) -> tuple[list[Promise], datetime | None]:
+    ) -> tuple[list[Pledge], datetime | None]:
         found = feeding.unfed(conn, horizon, self._config.batch, lanes) if lanes else []
         if found:
             feeding.mark_fed(conn, [one.parcel.execution_id for one in found], self.clock.now())
@@ -139,7 +139,7 @@ class Finder(Actor):
         self._before = before
         self._left = dict.fromkeys(Lane)
 
-    async def _compare_lane(self, lane: Lane, after: Promise | None) -> int:
+    async def _compare_lane(self, lane: Lane, after: Pledge | None) -> int:
         size = self._config.page
         look = partial(feeding.suspects, lane=lane, before=self._before, limit=size, after=after)
         page = await self._db.read(look)

@@ -18,7 +18,7 @@ from noonday.engine.counters import Counters
 from noonday.engine.feeder import Feeder
 from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
-from noonday.ports import Parcel, Promise, Telemetry
+from noonday.ports import Parcel, Pledge, Telemetry
 from noonday.store import executions, jobs
 from noonday.store.database import Database
 from noonday.store.jobs import Advance
@@ -42,7 +42,7 @@ class Pass:
     planned: int
     more: bool
     next_due_at: datetime | None
-    promises: tuple[Promise, ...]
+    pledges: tuple[Pledge, ...]
     fires: tuple[tuple[Job, int], ...]
 
 
@@ -76,7 +76,7 @@ class Planner(Actor):
         while True:
             now = self.clock.now()
             done = await self._db.write(partial(self._plan_batch, now, self._feeder.lanes))
-            self._feeder.promise(done.promises)
+            self._feeder.pledge(done.pledges)
             self._counters.planned += done.planned
             for job, fires in done.fires:
                 self._telemetry.planned(job, fires)
@@ -111,11 +111,11 @@ class Planner(Actor):
             if made.next_run_at is None and not made.fires:  # no run will end that could bring it to rest
                 ended[job.id] = replace(job, next_run_at=None)
             more |= made.next_run_at is not None and made.next_run_at <= horizon
-        promises = tuple(_promises(rows, fed))
-        planned = executions.plan(conn, rows, {one.parcel.execution_id for one in promises})
+        pledges = tuple(_pledges(rows, fed))
+        planned = executions.plan(conn, rows, {one.parcel.execution_id for one in pledges})
         jobs.advance(conn, advances)
         rest(conn, ended, now)
-        return Pass(planned, more, jobs.next_due_at(conn), promises, tuple(fires))
+        return Pass(planned, more, jobs.next_due_at(conn), pledges, tuple(fires))
 
     def _plan(self, conn: Connection, job: Job, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""
@@ -134,8 +134,8 @@ def _advance(job: Job, made: Plan) -> Advance:
     return Advance(job_id=job.id, next_run_at=made.next_run_at, fire_count=made.fire_count)
 
 
-def _promises(rows: Iterable[Execution], fed: Collection[Lane]) -> Iterator[Promise]:
+def _pledges(rows: Iterable[Execution], fed: Collection[Lane]) -> Iterator[Pledge]:
     """Of fires that take the streams. One for a slot that was taken is a message about nothing."""
     for row in rows:
         if row.road is Road.STREAMS and row.lane in fed and row.available_at is not None:
-            yield Promise(row.available_at, Parcel(row.lane, row.id))
+            yield Pledge(row.available_at, Parcel(row.lane, row.id))

@@ -190,6 +190,7 @@ class Slots:
         """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""
         if held in self._running:
             self._running.discard(held)
+            self._changed.set()  # what is left to itself never comes to the end of its work
             self._fill()
             self._offer_room()
 

@@ -1,4 +1,4 @@
-"""What the rows say about the streams: what is there or promised, what is not, and what was lost."""
+"""What the rows say about the streams: what is there or pledged, what is not, and what was lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, or_, select, update
 
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.job import Lane
-from noonday.ports import Parcel, Promise
+from noonday.ports import Parcel, Pledge
 from noonday.store import dialects
 from noonday.store.candidates import claimable_among
 from noonday.store.tables import CLAIMABLE, UNFED, executions
@@ -22,13 +22,13 @@ _LANES: Final = {lane.value: lane for lane in Lane}
 
 def unfed(
     conn: Connection, before: datetime, limit: int, lanes: Collection[Lane] = ALL_LANES
-) -> list[Promise]:
+) -> list[Pledge]:
     """Claimable until then and not put on the streams, oldest first; locked, leaving out what others hold."""
     query = select(*_COLUMNS).where(UNFED, executions.c.available_at <= before)
     if len(lanes) < len(ALL_LANES):
         query = query.where(executions.c.lane.in_([lane.value for lane in lanes]))
     query = query.order_by(executions.c.available_at).limit(limit)
-    return _promises(conn, dialects.of(conn).skip_locked(query, executions))
+    return _pledges(conn, dialects.of(conn).skip_locked(query, executions))
 
 
 def next_unfed_at(conn: Connection) -> datetime | None:
@@ -44,8 +44,8 @@ def mark_fed(conn: Connection, ids: Collection[ExecutionId], now: datetime) -> N
 
 
 def suspects(
-    conn: Connection, lane: Lane, before: datetime, limit: int, after: Promise | None = None
-) -> list[Promise]:
+    conn: Connection, lane: Lane, before: datetime, limit: int, after: Pledge | None = None
+) -> list[Pledge]:
     """Said to be on the streams and not claimed, though available since `before`; oldest first."""
     query = (
         select(*_COLUMNS)
@@ -58,7 +58,7 @@ def suspects(
         same = executions.c.id > after.parcel.execution_id
         query = query.where(executions.c.available_at >= after.due_at)
         query = query.where(or_(executions.c.available_at > after.due_at, same))
-    return _promises(conn, query)
+    return _pledges(conn, query)
 
 
 def unfeed(conn: Connection, ids: Collection[ExecutionId]) -> int:
@@ -67,6 +67,6 @@ def unfeed(conn: Connection, ids: Collection[ExecutionId]) -> int:
     return conn.execute(query.where(executions.c.enqueued_at.is_not(None)).values(enqueued_at=None)).rowcount
 
 
-def _promises(conn: Connection, query: Select[Any]) -> list[Promise]:
+def _pledges(conn: Connection, query: Select[Any]) -> list[Pledge]:
     rows = conn.execute(query).all()
-    return [Promise(row[0], Parcel(_LANES[row[1]], ExecutionId(row[2]))) for row in rows]
+    return [Pledge(row[0], Parcel(_LANES[row[1]], ExecutionId(row[2]))) for row in rows]

@@ -15,10 +15,10 @@ from noonday.store.notices import WORK, skipped, tell
 from noonday.store.tables import SLOT, executions, jobs
 
 
-def plan(conn: Connection, planned: Sequence[Execution], promised: Collection[ExecutionId] = ()) -> int:
+def plan(conn: Connection, planned: Sequence[Execution], pledged: Collection[ExecutionId] = ()) -> int:
     """Insert the executions whose slot is still free; returns how many.
 
-    Those that are `promised` will be put on the streams at their moment by whoever plans them.
+    Those that are `pledged` will be put on the streams at their moment by whoever plans them.
 
     Runs are numbered per job in the order given; lapses keep the number 0. Whoever plans for a job holds its
     row, so numbers have gaps only where a slot was already taken.
@@ -26,7 +26,7 @@ def plan(conn: Connection, planned: Sequence[Execution], promised: Collection[Ex
     if not planned:
         return 0
     dialect = dialects.of(conn)
-    rows = _numbered(conn, [_values(execution, promised) for execution in planned])
+    rows = _numbered(conn, [_values(execution, pledged) for execution in planned])
     made = dialect.insert(conn, executions, _without_empty(rows), SLOT) if rows else 0
     if made:
         tell(conn, WORK)
@@ -36,8 +36,8 @@ def plan(conn: Connection, planned: Sequence[Execution], promised: Collection[Ex
     return made
 
 
-def _values(execution: Execution, promised: Collection[ExecutionId]) -> dict[str, Any]:
-    enqueued_at = execution.created_at if execution.id in promised else None
+def _values(execution: Execution, pledged: Collection[ExecutionId]) -> dict[str, Any]:
+    enqueued_at = execution.created_at if execution.id in pledged else None
     return planned_values(execution) | {"enqueued_at": enqueued_at}
 
 

@@ -182,7 +182,7 @@ executions = Table(
     Column("trace_id", Text),
     _kept("created_at", Instant),
     _kept("road", SmallInteger, "1"),
-    Column("enqueued_at", Instant),  # put on the streams, or promised to be at `available_at`
+    Column("enqueued_at", Instant),  # put on the streams, or pledged to be at `available_at`
     UniqueConstraint(*SLOT, name="executions_slot_key"),
     Index(
         "executions_claimable_idx",
