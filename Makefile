@@ -28,8 +28,8 @@ test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels
 ifdef TESTS
 	$(PYTEST) $(TESTS)
 else
-	@# Tests that kill processes and look at the real clock have the machine to themselves; the others share it.
-	$(PYTEST) -m "crash or cluster"
+	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
+	$(PYTEST) -m "crash or cluster" -n 2 --dist loadgroup
 	$(PYTEST) -m "not crash and not cluster and not soak" -n 2
 endif
 

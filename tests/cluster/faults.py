@@ -32,9 +32,14 @@ def kill_the_leader(cluster: Cluster) -> list[Fault]:
 
 
 def pause_the_leader(cluster: Cluster) -> list[Fault]:
-    """Longer than its term and its leases: when it wakes, all that it knows is over."""
+    """With work in its hands, for longer than its term and its leases: when it wakes, all of it is over."""
     leader = cluster.leader()
-    at = leader.pause()
+    while True:
+        eventually(lambda: _holds(cluster, leader), 15, f"{leader.name} has nothing to do")
+        at = leader.pause()
+        if _holds(cluster, leader):
+            break
+        leader.wake()  # it ended its work in just that moment
     cluster.leader(within=FAILOVER, other_than=leader)
     _pass(at + max(LEADER_TTL, LEASE) + 1.5)
     woken = leader.wake()

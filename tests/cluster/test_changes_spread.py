@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.cluster import CHECK_INTERVAL, Cluster
 from tests.cluster.node import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(60)]
 
 AT_ONCE = 1.5  # seconds
 EVERY_SECOND = {"schedule_type": "interval", "interval_minutes": 1, "interval_type": "seconds"}

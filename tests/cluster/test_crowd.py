@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.cluster import LANES, PREFIX, Cluster
 from tests.cluster.node import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(180)]
 
 JOBS, RUNS = 100, 100
 PLANNED = """

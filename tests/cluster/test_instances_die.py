@@ -9,7 +9,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.load import USUAL, Kind
 from tests.cluster.trial import trial
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(120)]
 
 LONG = (*USUAL, Kind(name="long", number=3, version=2, every=3, delay=2.5))
 

@@ -8,7 +8,7 @@ from tests.cluster import faults
 from tests.cluster.cluster import Cluster
 from tests.cluster.trial import trial
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(120)]
 
 
 def test_it_goes_on_when_the_leader_alone_does_not_reach_the_database(cluster: Cluster) -> None:

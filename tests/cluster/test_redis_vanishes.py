@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.node import eventually
 from tests.cluster.trial import Trial, trial
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(120)]
 
 
 def arrived(run: Trial, began: float, ended: float) -> int:

@@ -23,6 +23,7 @@ from noonday.domain.job import CatchUp, Job, OnLost, Overlap
 from noonday.domain.occurrences import times
 from noonday.domain.schedule import Immediate, Interval, Once
 from noonday.domain.settling import MAX_LOSSES
+from noonday.store import executions as executions_store
 from noonday.store import jobs as jobs_store
 from noonday.store.execution_rows import COLUMNS, read_attempt, read_execution
 from noonday.store.tables import attempts as attempts_table
@@ -70,6 +71,7 @@ def check(world: World, rows: Rows, calm_since: float) -> Iterator[str]:
         yield from _at_rest(job, mine)
         for row in mine:
             yield from _ended(world, job, row, rows.attempts[row.id])
+    yield from _nobody_waits_in_vain(world)
     yield from _true(world, rows)
     yield from _on_time(world, rows, calm_since)
     if len(world.road):
@@ -211,6 +213,15 @@ def _at_rest(job: Job, mine: Sequence[Execution]) -> Iterator[str]:
             yield f"{name(job, row)}: is stuck: {row.wait_reason}, {row.detail}, until {row.lease_expires_at}"
     if job.state == "running":
         yield f"{job.name}: is said to run, and nothing of it runs"
+
+
+def _nobody_waits_in_vain(world: World) -> Iterator[str]:
+    """Whoever still waits for a turn or for another job does so for what has not come."""
+    with world.store.conn.begin() as only_asked:
+        missed = executions_store.rearm_waiting(world.store.conn, world.universe.now)
+        only_asked.rollback()
+    if missed:
+        yield f"{missed} executions wait for what has come already"
 
 
 def _ended(world: World, job: Job, row: Execution, tries: Sequence[Attempt]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from noonday.store import instances
 from noonday.testing import Faults
-from tests.simulation.store import StoreFaults
+from tests.simulation.store import Deed, StoreFaults, Trap
 from tests.simulation.world import Node, World
 
 Fault = Callable[[World], None]
@@ -28,7 +28,7 @@ def mend(world: World) -> None:
     world.road.behave()
     world.deaf_until = 0.0
     for node in world.nodes.values():
-        node.db.faults = StoreFaults()
+        node.db.faults, node.db.trap = StoreFaults(), None
         world.thaw(node.name)
 
 
@@ -135,6 +135,15 @@ def _store_flaky(world: World) -> None:
     world.say(f"{node.name} has an unsafe way to the store: {node.db.faults}")
 
 
+def _trap(world: World) -> None:
+    if (node := _victim(world)) is None:
+        return
+    chance = world.chance
+    deed: Deed = chance.choice(["kill", "stop", "stop"])
+    node.db.trap = trap = Trap(chance.randint(0, 12), deed, chance.random() < 0.5)
+    world.say(f"{node.name} walks into a trap: {trap}")
+
+
 def _deaf(world: World) -> None:
     world.deaf_until = world.time + world.chance.uniform(1, 5)
     world.say(f"nobody hears of the others until {world.deaf_until:.3f}")
@@ -158,5 +167,9 @@ FAULTS: tuple[Fault, ...] = (
     _store_away,
     _store_flaky,
     _store_flaky,
+    _trap,
+    _trap,
+    _trap,
+    _trap,
     _deaf,
 )

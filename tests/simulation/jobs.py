@@ -90,7 +90,7 @@ def _job(chance: Random, name: str, now: datetime, ends_at: datetime) -> Job:
 
 def _schedule(chance: Random, now: datetime) -> Schedule:
     count = chance.choice([3, 4, 5, 7, 10, 13])
-    match chance.choice(["rate", "rate", "rate", "cron", "delay", "once", "now"]):
+    match chance.choice(["rate", "rate", "rate", "cron", "delay", "delay", "once", "now"]):
         case "rate":
             return Interval(count=count, unit=IntervalUnit.SECONDS)
         case "cron":

@@ -54,7 +54,7 @@ class People:
             "run": self._run,
             "cancel": self._cancel,
         }
-        name = world.chance.choice(list(deeds))
+        name = world.chance.choice(["edit", *deeds])
         if job.name == "probe" and name in {"pause", "edit"}:
             return
         self._do(f"{name} {job.name}", lambda: deeds[name](job))

@@ -26,7 +26,8 @@ from tests.simulation.universe import Process, Universe
 
 T = TypeVar("T")
 Tell = Callable[["ProcessDatabase", frozenset[str]], None]
-Strike = Callable[[Literal["kill", "stop"]], None]
+Deed = Literal["kill", "stop"]
+Strike = Callable[[Deed], None]
 
 
 class SharedStore:
@@ -84,6 +85,15 @@ class StoreFaults:
     hangs: bool = False  # while it is away: no answer at all, rather than an error
 
 
+@dataclass(slots=True)
+class Trap:
+    """For one write of a process: the next but so many."""
+
+    left: int
+    deed: Deed
+    before: bool  # the commit, or after it
+
+
 class ProcessDatabase(Database):
     """What the engine of one process takes for its database."""
 
@@ -96,6 +106,7 @@ class ProcessDatabase(Database):
         self.origin = process.name
         self.relay = None
         self.faults = StoreFaults()
+        self.trap: Trap | None = None
         self._store = store
         self._universe = universe
         self.process = process
@@ -108,9 +119,10 @@ class ProcessDatabase(Database):
         await self._on_the_way()
         if faults.refuse and chance() < faults.refuse:
             raise Unavailable("the database is away")
-        await self._struck(faults.die_before, faults.stop_before)
+        sprung = self._sprung()
+        await self._struck(sprung, True, faults.die_before, faults.stop_before)
         result = self.commit(work)
-        await self._struck(faults.die_after, faults.stop_after)
+        await self._struck(sprung, False, faults.die_after, faults.stop_after)
         if faults.forget and chance() < faults.forget:
             raise CommitUnknown
         if self.away:
@@ -135,13 +147,23 @@ class ProcessDatabase(Database):
                 await asyncio.sleep(self.faults.away_until - self._universe.time)
             raise Unavailable("the database is away")
 
-    async def _struck(self, dies: float, stops: float) -> None:
+    def _sprung(self) -> Trap | None:
+        trap = self.trap
+        if trap is None or trap.left > 0:
+            if trap is not None:
+                trap.left -= 1
+            return None
+        self.trap = None
+        return trap
+
+    async def _struck(self, trap: Trap | None, before: bool, dies: float, stops: float) -> None:
         """At the worst moment: right before or after a commit."""
         chance = self._universe.chance.random
-        if dies and chance() < dies:
+        caught = trap.deed if trap is not None and trap.before is before else None
+        if caught == "kill" or (dies and chance() < dies):
             self._strike("kill")
             await asyncio.Future()
-        if stops and chance() < stops:
+        if caught == "stop" or (stops and chance() < stops):
             self._strike("stop")
             await asyncio.sleep(0)
 
