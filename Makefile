@@ -30,7 +30,7 @@ ifdef TESTS
 else
 	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
 	$(PYTEST) -m "crash or cluster" -n 2 --dist loadgroup
-	$(PYTEST) -m "not crash and not cluster and not soak" -n 2
+	$(PYTEST) -m "not crash and not cluster and not soak" -n 2 --maxschedchunk 8
 endif
 
 soak: $(VENV)/dev.stamp ## the long test of a cluster, with random faults (ARGS="--minutes 60 --seed 7")

@@ -31,6 +31,13 @@ class Told:
     done: bool = False
 
 
+class Patient(RedisLink):
+    """The model says what the server answers, not how soon a busy machine lets it."""
+
+    async def call(self, *arguments: Any, patience: float = 0.0) -> Any:
+        return await super().call(*arguments, patience=60.0)
+
+
 class RoadMachine(RuleBasedStateMachine):
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -46,7 +53,7 @@ class RoadMachine(RuleBasedStateMachine):
         return self.runner.run(work)
 
     async def link(self, url: str) -> RedisLink:
-        return RedisLink(url)
+        return Patient(url)
 
     def teardown(self) -> None:
         self.run(self.road.forget())

@@ -26,6 +26,8 @@ from noonday.domain.settling import MAX_LOSSES
 from noonday.store import executions as executions_store
 from noonday.store import jobs as jobs_store
 from noonday.store.execution_rows import COLUMNS, read_attempt, read_execution
+from noonday.store.executions import ClaimOrder
+from noonday.store.tables import PENDING
 from noonday.store.tables import attempts as attempts_table
 from noonday.store.tables import executions as executions_table
 from tests.simulation.bodies import Body
@@ -216,12 +218,17 @@ def _at_rest(job: Job, mine: Sequence[Execution]) -> Iterator[str]:
 
 
 def _nobody_waits_in_vain(world: World) -> Iterator[str]:
-    """Whoever still waits for a turn or for another job does so for what has not come."""
-    with world.store.conn.begin() as only_asked:
-        missed = executions_store.rearm_waiting(world.store.conn, world.universe.now)
+    """Whoever still waits does so for what has not come: judged anew, it would have to wait again."""
+    conn, now = world.store.conn, world.universe.now
+    waiting = select(executions_table.c.id).where(PENDING, executions_table.c.available_at.is_(None))
+    with conn.begin() as only_asked:
+        before = set(conn.execute(waiting).scalars())
+        executions_store.rearm_waiting(conn, now)
+        executions_store.claim(conn, ClaimOrder(instance_id="nobody", limit=100, now=now, lease=_BUSY))
+        missed = before - set(conn.execute(waiting).scalars())
         only_asked.rollback()
     if missed:
-        yield f"{missed} executions wait for what has come already"
+        yield f"{len(missed)} executions wait for what has come already"
 
 
 def _ended(world: World, job: Job, row: Execution, tries: Sequence[Attempt]) -> Iterator[str]:

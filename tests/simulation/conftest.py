@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulation.store import SharedStore, sqlite_store
 
-CHUNK = 25
+CHUNK = 10
 USUAL = 1000
 
 
