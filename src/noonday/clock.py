@@ -112,7 +112,3 @@ class SyncedClock(SystemClock):
 def shared_clock(database_url: str) -> SystemClock:
     """All instances on one database go by its time; those on one SQLite file share a machine."""
     return SystemClock() if database_url.startswith("sqlite") else SyncedClock()
-
-
-def in_seconds(now: datetime, seconds: float) -> datetime:
-    return now + timedelta(seconds=seconds)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tests.cluster.cluster import LEADER_TTL, LEASE, SWEEP, Cluster
 from tests.cluster.history import Fault
 from tests.cluster.node import Node, eventually
+from tests.proxy import Proxy
 
 FAILOVER = LEADER_TTL + 5.0  # another one leads and has caught up
 ORPHAN = LEASE + SWEEP  # what died with its worker, or was taken by it and not yet begun, starts again
@@ -108,54 +109,36 @@ def redis_away(cluster: Cluster, away: float = 9.0) -> list[Fault]:
     return [moment("Redis down", at, REDIS_DOWN), moment("Redis back", time.time(), REDIS_BACK)]
 
 
-def cut_from_redis(cluster: Cluster, away: float = 6.0) -> list[Fault]:
+def cut_from_redis(cluster: Cluster) -> list[Fault]:
     """The leader alone does not reach Redis: its connections are reset."""
     way = cluster.member(cluster.leader().name).redis
-    at = time.time()
-    way.refuse()
-    _pass(at + away)
-    way.resume()
-    return [
-        moment("leader cut from Redis", at, max(FAILOVER, ORPHAN)),
-        moment("and reaches it again", time.time(), REDIS_BACK),
-    ]
+    return _blocked(way, way.refuse, "leader cut from Redis", REDIS_BACK)
 
 
-def cut_from_postgres(cluster: Cluster, away: float = 6.0) -> list[Fault]:
+def cut_from_postgres(cluster: Cluster) -> list[Fault]:
     way = cluster.member(cluster.leader().name).postgres
-    at = time.time()
-    way.refuse()
-    _pass(at + away)
-    way.resume()
-    return [
-        moment("leader cut from PostgreSQL", at, max(FAILOVER, ORPHAN)),
-        moment("and reaches it again", time.time(), POSTGRES_BACK),
-    ]
+    return _blocked(way, way.refuse, "leader cut from PostgreSQL", POSTGRES_BACK)
 
 
-def silence_postgres(cluster: Cluster, away: float = 6.0) -> list[Fault]:
+def silence_postgres(cluster: Cluster) -> list[Fault]:
     """As a cable that was pulled: no reset, bytes just do not arrive."""
     way = cluster.member(cluster.leader().name).postgres
-    at = time.time()
-    way.hold()
-    _pass(at + away)
-    way.resume()
-    return [
-        moment("leader hears nothing of PostgreSQL", at, max(FAILOVER, ORPHAN)),
-        moment("and hears it again", time.time(), POSTGRES_BACK),
-    ]
+    return _blocked(way, way.hold, "leader hears nothing of PostgreSQL", POSTGRES_BACK)
 
 
-def silence_redis(cluster: Cluster, away: float = 6.0) -> list[Fault]:
+def silence_redis(cluster: Cluster) -> list[Fault]:
     way = cluster.member(cluster.leader().name).redis
+    return _blocked(way, way.hold, "leader hears nothing of Redis", REDIS_BACK)
+
+
+def _blocked(
+    way: Proxy, block: Callable[[], object], name: str, back: float, away: float = 6.0
+) -> list[Fault]:
     at = time.time()
-    way.hold()
+    block()
     _pass(at + away)
     way.resume()
-    return [
-        moment("leader hears nothing of Redis", at, max(FAILOVER, ORPHAN)),
-        moment("and hears it again", time.time(), REDIS_BACK),
-    ]
+    return [moment(name, at, max(FAILOVER, ORPHAN)), moment(f"{name}, and back", time.time(), back)]
 
 
 def crash_postgres(cluster: Cluster, away: float = 3.0) -> list[Fault]:

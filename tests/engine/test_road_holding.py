@@ -140,6 +140,19 @@ async def test_messages_are_counted_as_they_are_taken(db_url: str) -> None:
         await until(lambda: len(one.target.ran) == 3, "all of them")
 
 
+async def test_one_read_takes_no_more_messages_than_it_is_told_to(db_url: str) -> None:
+    road, heard = a_road(), Heard()
+    async with by_hand(db_url, road, queue_batch=2) as one:
+        one.engine.taker._telemetry = heard
+        job = await add(one.db)
+        for _ in range(3):
+            await put(one, road, job)
+        await one.engine.taker.run_once()
+        assert heard.taken == [(Lane.NORMAL, 2)]
+        await one.engine.taker.run_once()
+        assert heard.taken == [(Lane.NORMAL, 2), (Lane.NORMAL, 1)]
+
+
 async def test_a_row_locked_by_another_transaction_is_asked_for_again(postgres_url: str) -> None:
     road = a_road()
     other = Database(postgres_url)

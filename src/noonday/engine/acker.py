@@ -49,15 +49,18 @@ class Acker(Actor):
             done, self._done = self._done[:_BATCH], self._done[_BATCH:]
             kept, self._kept = self._kept[:_BATCH], self._kept[_BATCH:]
             try:
-                if done:
-                    await self._streams.ask(lambda queue, done=done: queue.ack(done))  # type: ignore[misc]
-                if kept:
-                    await self._streams.ask(lambda queue, kept=kept: queue.keep(kept))  # type: ignore[misc]
+                await self._tell(done, kept)
             except RoadDown:
                 self._done.clear()
                 self._kept.clear()
         self._idle.set()
         return None
+
+    async def _tell(self, done: list[Delivery], kept: list[Delivery]) -> None:
+        if done:
+            await self._streams.ask(lambda queue: queue.ack(done))
+        if kept:
+            await self._streams.ask(lambda queue: queue.keep(kept))
 
     def _stir(self) -> None:
         if self._done or self._kept:

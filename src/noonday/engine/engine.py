@@ -65,6 +65,7 @@ class EngineConfig:
     configured_id: bool = False  # given by a person: its former leases are dead by definition
     roles: frozenset[Role] = ALL_ROLES
     slots: int = 10
+    queue_batch: int = 500  # messages that one read takes from the streams
     lease: timedelta = timedelta(seconds=30)
     lookahead: timedelta = timedelta(seconds=2)
     check_interval: timedelta = timedelta(seconds=60)
@@ -198,6 +199,7 @@ class Engine:
                 instance_id=config.instance_id,
                 lease=config.lease,
                 wait=timedelta(milliseconds=500) if config.timers else timedelta(),
+                batch=config.queue_batch,
             ),
         )
         self.planner = Planner(

@@ -38,6 +38,7 @@ class TakerConfig:
     lease: timedelta = timedelta(seconds=30)
     wait: timedelta = timedelta(milliseconds=500)  # short, for a drain and a hanging road wait for it too
     rescue_after: timedelta = timedelta(seconds=3)  # overdue, and nothing of it on the road
+    batch: int = 500  # messages in one read
 
 
 @dataclass(slots=True)
@@ -156,7 +157,8 @@ class Taker(Actor):
             if len(found) < limit:
                 self._look_at = now + self._look_every
 
-    async def _take(self, limit: int, wait: timedelta) -> int:
+    async def _take(self, room: int, wait: timedelta) -> int:
+        limit = min(room, self._config.batch)
         if limit <= 0:
             return 0
         found = await self._streams.ask(lambda queue: queue.take(limit, wait), wait)

@@ -175,6 +175,7 @@ def _engine_config(settings: Settings) -> EngineConfig:
         configured_id=settings.instance_id is not None,
         roles=frozenset(map(Role, settings.running_roles)),
         slots=settings.workers,
+        queue_batch=settings.queue_batch_size,
         lease=settings.lease_ttl,
         lookahead=settings.lookahead,
         check_interval=settings.check_interval,

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -69,7 +70,7 @@ class Ear:
     async def _send(self, command: Callable[..., Awaitable[Any]], names: Sequence[str]) -> None:
         for at in range(0, len(names), _CHUNK):
             chunk = names[at : at + _CHUNK]
-            await self._link.call(lambda: command(*chunk))  # noqa: B023 - called before the next turn
+            await self._link.call(partial(command, *chunk))
             self._unanswered += len(chunk)
 
     async def _hear(self, wait: float) -> bool:
