@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from noonday.api.guard import MAX_BODY, Access
+from noonday.api.door.guard import MAX_BODY, Access
 from noonday.api.services import ApiServices
 from noonday.control.system import LocalStatus
 from noonday.store.database import Database

@@ -11,7 +11,16 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect
 
 from noonday.domain.outcome import Completed
-from noonday.store import audit, executions, history, jobs, meta, migrate, outbox
+from noonday.store import (
+    audit,
+    executions,
+    front_tables,  # noqa: F401 - its tables belong to the same metadata
+    history,
+    jobs,
+    meta,
+    migrate,
+    outbox,
+)
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
@@ -19,10 +28,11 @@ from noonday.store.migrations import plain_sql_0001
 from noonday.store.tables import metadata
 from tests.factories import LEASE, NOON, a_job, an_execution
 
-STEPS = ["0001", "0002"]
+STEPS = ["0001", "0002", "0003"]
 HEAD = STEPS[-1]
 TABLES = {"jobs", "executions", "attempts", "job_dependencies", "audit", "outbox", "instances", "meta"}
 TABLES |= {"leadership", "breakers", "locks"}
+TABLES |= {"api_keys", "replays", "deliveries", "services", "declarations", "events"}
 VIEWS = {"job_executions", "schedules", "job_schedules", "scheduled_jobs"}
 
 

@@ -8,13 +8,60 @@ from typing import Any
 from fastapi import FastAPI
 
 from noonday.api import problems
-from noonday.api.guard import Guard
-from noonday.api.routes import actions, breakers, callbacks, executions, health, jobs, scheduler, schedules
+from noonday.api.callers import checked
+from noonday.api.door.guard import Guard
+from noonday.api.door.identity import Identity
+from noonday.api.routes import (
+    actions,
+    admin,
+    audit,
+    breakers,
+    bulk,
+    callbacks,
+    events,
+    executions,
+    health,
+    jobs,
+    keys,
+    reference,
+    registry,
+    scheduler,
+    schedules,
+    triggers,
+    v1_jobs,
+    v1_scheduler,
+    webhooks,
+)
+from noonday.api.routes import (
+    services as service_routes,
+)
 from noonday.api.services import ApiServices, Services
 from noonday.api.shapes import Problem
 
 __all__ = ["ApiServices", "create_app"]
 
+_ROUTES = (
+    bulk,
+    jobs,
+    actions,
+    executions,
+    callbacks,
+    schedules,
+    scheduler,
+    breakers,
+    webhooks,
+    triggers,
+    service_routes,
+    keys,
+    audit,
+    events,
+    v1_jobs,
+    v1_scheduler,
+    registry,
+    admin,
+    health,
+    reference,
+)
 _PROBLEM = {"content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 _REFUSALS = {
     400: "the body is not JSON",
@@ -47,8 +94,11 @@ def create_app(services: ApiServices) -> FastAPI:
         responses={status: {"description": words, **_PROBLEM} for status, words in _REFUSALS.items()},
     )
     app.state.services = Services(services)
+    # The last one added is asked first.
+    app.add_middleware(Identity, identify=services.identify)
     app.add_middleware(Guard, access=services.access)
     problems.install(app)
-    for routes in (jobs, actions, executions, callbacks, schedules, scheduler, breakers, health):
+    for routes in _ROUTES:
         app.include_router(routes.router)
+    checked(app.routes)
     return app

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from noonday.api.guard import Access
+from noonday.api.door.guard import Access
+from noonday.api.door.identity import Identify, anybody
 from noonday.api.schemas import JobDefaults
 from noonday.clock import Clock
 from noonday.control.breakers import Breakers
@@ -49,6 +50,7 @@ class ApiServices:
     vet: Callable[[Job], None] = _accept
     defaults: JobDefaults = field(default_factory=JobDefaults)
     access: Access = field(default_factory=Access)
+    identify: Identify = anybody
     v2_enabled: bool = True
     leader_key: str = "scheduler-leader"
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)

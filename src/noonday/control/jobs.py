@@ -289,5 +289,6 @@ def _record(
         subject_id=job.id,
         before=before,
         after=after,
+        revision=job.revision,
     )
     audit.record(conn, entry)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from noonday.api.app import ApiServices, create_app
-from noonday.api.guard import Access
+from noonday.api.door.guard import Access
 from noonday.control.system import LocalStatus
 from noonday.domain.job import Job
 from noonday.instance import policies

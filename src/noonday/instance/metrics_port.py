@@ -11,7 +11,7 @@ import structlog
 from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 
-from noonday.api.guard import Access, Guard
+from noonday.api.door.guard import Access, Guard
 from noonday.instance.server import Server, url_of
 from noonday.settings import Settings
 from noonday.telemetry.metrics import CONTENT_TYPE

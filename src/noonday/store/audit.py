@@ -23,6 +23,7 @@ class AuditEntry:
     subject_id: str
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
+    revision: int | None = None  # that the change made
 
 
 def record(conn: Connection, entry: AuditEntry) -> None:
@@ -35,6 +36,7 @@ def record(conn: Connection, entry: AuditEntry) -> None:
         "subject_id": entry.subject_id,
         "before": None if entry.before is None else dict(entry.before),
         "after": None if entry.after is None else dict(entry.after),
+        "revision": entry.revision,
     }
     conn.execute(insert(audit).values(values))
 

@@ -39,7 +39,7 @@ metadata = MetaData(
 Kind = TypeEngine[Any] | type[TypeEngine[Any]]
 
 
-def _kept(name: str, kind: Kind, default: str | None = None) -> Column[Any]:
+def kept(name: str, kind: Kind, default: str | None = None) -> Column[Any]:
     """A column that always has a value; `default` is SQL."""
     return Column(name, kind, nullable=False, server_default=None if default is None else sql(default))
 
@@ -54,8 +54,8 @@ jobs = Table(
     metadata,
     Column("id", Id, primary_key=True, server_default=fresh_id()),
     Column("name", Text, unique=True),
-    _kept("description", Text, "''"),
-    _kept("tags", Json, "'[]'"),
+    kept("description", Text, "''"),
+    kept("tags", Json, "'[]'"),
     Column("source_id", Text),
     Column("url", Text),
     Column("target", Json),
@@ -64,61 +64,61 @@ jobs = Table(
     Column("cron_expression", Text),
     Column("interval_minutes", BigInteger),
     Column("interval_type", Text),
-    _kept("after_completion", Boolean, "false"),
+    kept("after_completion", Boolean, "false"),
     Column("schedule_time", Text),
     Column("run_at", Instant),
     Column("frequency", Text),
     Column("time_config", Json),
-    _kept("timezone", Text, "'UTC'"),
+    kept("timezone", Text, "'UTC'"),
     Column("anchor_at", Instant),
     Column("start_at", Instant),
     Column("end_at", Instant),
     Column("max_runs", Integer),
-    _kept("jitter_seconds", Float, "0"),
+    kept("jitter_seconds", Float, "0"),
     Column("windows", Json),
     Column("calendar", Json),
-    _kept("outside", Text, "'skip'"),
+    kept("outside", Text, "'skip'"),
     # how
-    _kept("priority", SmallInteger, "2"),
-    _kept("timeout_seconds", Float, "3600"),
-    _kept("misfire_grace_seconds", Float, "300"),
-    _kept("coalesce", Boolean, "true"),
-    _kept("catch_up", Text, "'none'"),
-    _kept("max_instances", Integer, "1"),
-    _kept("overlap", Text, "'skip'"),
-    _kept("max_retries", Integer, "3"),
-    _kept("retry_backoff_seconds", Float, "60"),
-    _kept("retry_jitter", Boolean, "false"),
-    _kept("on_lost", Text, "'rerun'"),
+    kept("priority", SmallInteger, "2"),
+    kept("timeout_seconds", Float, "3600"),
+    kept("misfire_grace_seconds", Float, "300"),
+    kept("coalesce", Boolean, "true"),
+    kept("catch_up", Text, "'none'"),
+    kept("max_instances", Integer, "1"),
+    kept("overlap", Text, "'skip'"),
+    kept("max_retries", Integer, "3"),
+    kept("retry_backoff_seconds", Float, "60"),
+    kept("retry_jitter", Boolean, "false"),
+    kept("on_lost", Text, "'rerun'"),
     Column("trigger_webhook", Text),
     Column("trigger_channel", Text),
     Column("retention_runs", Integer),
     Column("retention_days", Integer),
-    _kept("depends_on", Json, "'[]'"),
-    _kept("on_success_of", Json, "'[]'"),
-    _kept("scheduler_version", SmallInteger, "1"),
-    _kept("config", Json, "'{}'"),
-    _kept("metadata", Json, "'{}'"),
+    kept("depends_on", Json, "'[]'"),
+    kept("on_success_of", Json, "'[]'"),
+    kept("scheduler_version", SmallInteger, "1"),
+    kept("config", Json, "'{}'"),
+    kept("metadata", Json, "'{}'"),
     # what the scheduler keeps
-    _kept("status", Text, "'pending'"),
-    _kept("schedule_enabled", Boolean, "true"),
-    _kept("is_paused", Boolean, "false"),
+    kept("status", Text, "'pending'"),
+    kept("schedule_enabled", Boolean, "true"),
+    kept("is_paused", Boolean, "false"),
     Column("next_run_at", Instant),
     Column("last_run_at", Instant),
     Column("last_status", Text),
     Column("last_status_for", Instant),
     Column("last_success_at", Instant),
     Column("last_success_for", Instant),
-    _kept("fire_count", BigInteger, "0"),
-    _kept("current_retry_count", Integer, "0"),
-    _kept("execution_count", BigInteger, "0"),
-    _kept("row_count", BigInteger, "0"),  # rows of history planned and not pruned: a hint for the pruner
+    kept("fire_count", BigInteger, "0"),
+    kept("current_retry_count", Integer, "0"),
+    kept("execution_count", BigInteger, "0"),
+    kept("row_count", BigInteger, "0"),  # rows of history planned and not pruned: a hint for the pruner
     Column("lock_token", Text),
     Column("lock_acquired_at", Instant),
     Column("created_at", Instant, nullable=False, server_default=utc_now()),
     Column("updated_at", Instant, nullable=False, server_default=utc_now()),
-    _kept("revision", BigInteger, "1"),
-    _kept("dirty", Boolean, "true"),  # changed behind our back; the code writes false
+    kept("revision", BigInteger, "1"),
+    kept("dirty", Boolean, "true"),  # changed behind our back; the code writes false
     Column("error", Text),  # why the row cannot be read; it is not planned until it is mended
     # Partial: a planner looks at armed jobs alone, whatever else is stored.
     Index(
@@ -134,6 +134,12 @@ jobs = Table(
         sqlite_where=sql("trigger_channel IS NOT NULL"),
         postgresql_where=sql("trigger_channel IS NOT NULL"),
     ),
+    Index(
+        "jobs_webhook_idx",
+        "trigger_webhook",
+        sqlite_where=sql("trigger_webhook IS NOT NULL"),
+        postgresql_where=sql("trigger_webhook IS NOT NULL"),
+    ),
     # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
     Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
     postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},
@@ -145,28 +151,28 @@ executions = Table(
     "executions",
     metadata,
     Column("id", Id, primary_key=True),
-    _kept("job_id", Id),
-    _kept("cause", Text),
-    _kept("scheduled_for", Instant),
+    kept("job_id", Id),
+    kept("cause", Text),
+    kept("scheduled_for", Instant),
     Column("available_at", Instant),
-    _kept("state", Text),
-    _kept("lane", SmallInteger, "2"),
-    _kept("number", BigInteger, "0"),
+    kept("state", Text),
+    kept("lane", SmallInteger, "2"),
+    kept("number", BigInteger, "0"),
     Column("covers_from", Instant),
     Column("through_at", Instant),
-    _kept("skipped_count", BigInteger, "0"),
+    kept("skipped_count", BigInteger, "0"),
     Column("skip_reason", Text),
     Column("wait_reason", Text),
     Column("detail", Text),
     Column("triggered_by", Text),
     Column("config", Json),
-    _kept("attempt", Integer, "0"),
-    _kept("failures", Integer, "0"),
-    _kept("losses", Integer, "0"),
+    kept("attempt", Integer, "0"),
+    kept("failures", Integer, "0"),
+    kept("losses", Integer, "0"),
     Column("lease_token", Text),
     Column("lease_expires_at", Instant),
     Column("deadline_at", Instant),
-    _kept("remote", Boolean, "false"),
+    kept("remote", Boolean, "false"),
     Column("cancel_url", Text),
     Column("cancel_requested_at", Instant),
     Column("cancel_requested_by", Text),
@@ -180,8 +186,8 @@ executions = Table(
     Column("stack", Text),
     Column("result", Json),
     Column("trace_id", Text),
-    _kept("created_at", Instant),
-    _kept("road", SmallInteger, "1"),
+    kept("created_at", Instant),
+    kept("road", SmallInteger, "1"),
     Column("enqueued_at", Instant),  # put on the streams, or pledged to be at `available_at`
     UniqueConstraint(*SLOT, name="executions_slot_key"),
     Index(
@@ -210,9 +216,9 @@ attempts = Table(
     metadata,
     Column("execution_id", Id, primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    _kept("outcome", Text),
+    kept("outcome", Text),
     Column("started_at", Instant),
-    _kept("completed_at", Instant),
+    kept("completed_at", Instant),
     Column("instance_id", Text),
     Column("error", Text),
     Column("stack", Text),
@@ -235,13 +241,14 @@ audit = Table(
     "audit",
     metadata,
     Column("id", Id, primary_key=True),
-    _kept("at", Instant),
-    _kept("actor", Text),
-    _kept("action", Text),
-    _kept("kind", Text),
-    _kept("subject_id", Text),
+    kept("at", Instant),
+    kept("actor", Text),
+    kept("action", Text),
+    kept("kind", Text),
+    kept("subject_id", Text),
     Column("before", Json),
     Column("after", Json),
+    Column("revision", BigInteger),  # that the change made, of subjects that have revisions
     Index("audit_subject_idx", "subject_id", "id"),
 )
 
@@ -249,11 +256,11 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", Id, primary_key=True),
-    _kept("kind", Text),
-    _kept("payload", Json),
-    _kept("created_at", Instant),
+    kept("kind", Text),
+    kept("payload", Json),
+    kept("created_at", Instant),
     Column("available_at", Instant),  # None = delivered or given up
-    _kept("attempts", Integer, "0"),
+    kept("attempts", Integer, "0"),
     Column("done_at", Instant),
     Column("error", Text),
     Index(
@@ -268,29 +275,29 @@ instances = Table(
     "instances",
     metadata,
     Column("id", Text, primary_key=True),
-    _kept("host", Text, "''"),
-    _kept("pid", Integer, "0"),
-    _kept("roles", Json, "'[]'"),
-    _kept("started_at", Instant),
-    _kept("heartbeat_at", Instant),
-    _kept("slots", Integer, "0"),
-    _kept("busy", Integer, "0"),
-    _kept("state", Text, "'running'"),
-    _kept("version", Text, "''"),
-    _kept("wanted", Text, "'running'"),  # what people want it to be: running or draining
-    _kept("leads", Boolean, "false"),
-    _kept("url", Text, "''"),
-    _kept("road", Text, "'database'"),  # the road of its version 2 work: streams, or database
+    kept("host", Text, "''"),
+    kept("pid", Integer, "0"),
+    kept("roles", Json, "'[]'"),
+    kept("started_at", Instant),
+    kept("heartbeat_at", Instant),
+    kept("slots", Integer, "0"),
+    kept("busy", Integer, "0"),
+    kept("state", Text, "'running'"),
+    kept("version", Text, "''"),
+    kept("wanted", Text, "'running'"),  # what people want it to be: running or draining
+    kept("leads", Boolean, "false"),
+    kept("url", Text, "''"),
+    kept("road", Text, "'database'"),  # the road of its version 2 work: streams, or database
 )
 
 leadership = Table(
     "leadership",
     metadata,
     Column("name", Text, primary_key=True),
-    _kept("term", BigInteger, "0"),  # grows with each election: the fence of every planning transaction
+    kept("term", BigInteger, "0"),  # grows with each election: the fence of every planning transaction
     Column("holder", Text),
-    _kept("host", Text, "''"),
-    _kept("pid", Integer, "0"),
+    kept("host", Text, "''"),
+    kept("pid", Integer, "0"),
     Column("elected_at", Instant),
     Column("expires_at", Instant),
 )
@@ -299,13 +306,13 @@ breakers = Table(
     "breakers",
     metadata,
     Column("domain", Text, primary_key=True),
-    _kept("state", Text, "'closed'"),
-    _kept("failures", Integer, "0"),
+    kept("state", Text, "'closed'"),
+    kept("failures", Integer, "0"),
     Column("opened_at", Instant),
     Column("probe_until", Instant),
-    _kept("trips", BigInteger, "0"),
+    kept("trips", BigInteger, "0"),
     Column("last_error", Text),
-    _kept("updated_at", Instant),
+    kept("updated_at", Instant),
 )
 
 locks = Table(
@@ -313,11 +320,11 @@ locks = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("owner", Text),
-    _kept("fence", BigInteger, "0"),  # grows with each owner
+    kept("fence", BigInteger, "0"),  # grows with each owner
     Column("expires_at", Instant),
 )
 
-meta = Table("meta", metadata, Column("key", Text, primary_key=True), _kept("value", Text))
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), kept("value", Text))
 
 # Written out, not bound: neither database proves with a parameter that a row is in a partial index. SQLite
 # wants to find the very words of the index, which is why these are chains of OR and not IN.
@@ -334,4 +341,5 @@ UNFED: Final = sql(f"{CLAIMABLE.text} AND executions.road = 2 AND executions.enq
 ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND NOT jobs.is_paused")
 DIRTY: Final = sql("jobs.dirty")
 HAS_CHANNEL: Final = sql("jobs.trigger_channel IS NOT NULL")
+HAS_WEBHOOK: Final = sql("jobs.trigger_webhook IS NOT NULL")
 CLEAN: Final = sql("NOT jobs.dirty AND jobs.error IS NULL")

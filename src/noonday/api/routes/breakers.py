@@ -9,7 +9,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from noonday.api.breakers import BreakerPage, BreakerShape, breaker_json
+from noonday.api.callers import Who, needs
 from noonday.api.services import Ask, v2_is_on
+from noonday.domain.access import Right
 from noonday.domain.breaker import BreakerState
 
 router = APIRouter(prefix="/api/v2/breakers", tags=["breakers"], dependencies=[Depends(v2_is_on)])
@@ -29,6 +31,7 @@ class BreakerQuery(BaseModel):
 
 @router.get(
     "",
+    dependencies=[needs(Right.READ)],
     responses={200: {"model": BreakerPage}},
     summary="Domains that failed, those that are held back first; `parked` counts who waits for them",
 )
@@ -46,15 +49,21 @@ async def find(query: Annotated[BreakerQuery, Query()], ask: Ask) -> Response:
     )
 
 
-@router.get("/{domain}", responses={200: {"model": BreakerShape}}, summary="The breaker of one domain")
+@router.get(
+    "/{domain}",
+    dependencies=[needs(Right.READ)],
+    responses={200: {"model": BreakerShape}},
+    summary="The breaker of one domain",
+)
 async def read(domain: Domain, ask: Ask) -> Response:
     return JSONResponse(breaker_json(await ask.breakers.get(domain)))
 
 
 @router.post(
     "/{domain}/reset",
+    dependencies=[needs(Right.OPERATE)],
     responses={200: {"model": BreakerShape}},
     summary="Close it: who waited for it goes on at once",
 )
-async def reset(domain: Domain, ask: Ask) -> Response:
-    return JSONResponse(breaker_json(await ask.breakers.reset(domain)))
+async def reset(domain: Domain, ask: Ask, who: Who) -> Response:
+    return JSONResponse(breaker_json(await ask.breakers.reset(domain, who.name)))

@@ -16,6 +16,7 @@ from noonday.api.bodies import (
     ResultBody,
     ResultCall,
 )
+from noonday.api.callers import open_to_all
 from noonday.api.routes.executions import ExecutionRef
 from noonday.api.services import Ask
 from noonday.api.shapes import CallbackAnswer
@@ -23,7 +24,10 @@ from noonday.control.executions import Report
 from noonday.domain.outcome import Completed, Failed, Result
 
 router = APIRouter(
-    prefix="/api/v2/executions/{execution}", tags=["callbacks"], responses={200: {"model": CallbackAnswer}}
+    prefix="/api/v2/executions/{execution}",
+    tags=["callbacks"],
+    dependencies=[open_to_all],
+    responses={200: {"model": CallbackAnswer}},
 )
 
 Authorization = Annotated[str | None, Header(description="Bearer and the callback token")]

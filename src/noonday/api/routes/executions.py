@@ -8,15 +8,18 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from noonday.api.callers import Who, needs
 from noonday.api.routes.jobs import JobRef
 from noonday.api.schemas import attempt_json, execution_json
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import ExecutionDetail, ExecutionPage, ExecutionShape
+from noonday.domain.access import Right
 from noonday.domain.execution import ExecutionState
 
 router = APIRouter(tags=["executions"])
 
 ExecutionRef = Annotated[str, Path(alias="execution", description="the execution's id", max_length=200)]
+_READ = [needs(Right.READ)]
 _V2 = [Depends(v2_is_on)]
 _DEPRECATED_AT = "@1798761600"  # RFC 9745: 2027-01-01
 
@@ -38,12 +41,13 @@ def _points_to_v2(request: Request, response: Response) -> None:
 
 @router.get(
     "/api/v2/jobs/{job}/executions",
-    dependencies=_V2,
+    dependencies=_V2 + _READ,
     responses={200: {"model": ExecutionPage}},
     summary="The history of a job, newest first",
 )
 @router.get(
     "/api/v1/jobs/{job}/executions",
+    dependencies=_READ,
     responses={200: {"model": ExecutionPage}},
     summary="The history of a job, newest first",
     deprecated=True,
@@ -61,12 +65,13 @@ async def history(
 
 @router.get(
     "/api/v2/executions/{execution}",
-    dependencies=_V2,
+    dependencies=_V2 + _READ,
     responses={200: {"model": ExecutionDetail}},
     summary="One execution with its attempts",
 )
 @router.get(
     "/api/v1/executions/{execution}",
+    dependencies=_READ,
     responses={200: {"model": ExecutionDetail}},
     summary="One execution with its attempts",
     deprecated=True,
@@ -80,12 +85,12 @@ async def read(execution: ExecutionRef, request: Request, ask: Ask) -> Response:
 @router.post(
     "/api/v2/executions/{execution}/cancel",
     status_code=202,
-    dependencies=_V2,
+    dependencies=[*_V2, needs(Right.OPERATE)],
     responses={202: {"model": ExecutionShape}},
     summary="Cancel what waits, ask what runs to stop",
 )
-async def cancel(execution: ExecutionRef, ask: Ask) -> Response:
-    return JSONResponse(execution_json(await ask.executions.cancel(execution)), 202)
+async def cancel(execution: ExecutionRef, ask: Ask, who: Who) -> Response:
+    return JSONResponse(execution_json(await ask.executions.cancel(execution, who.name)), 202)
 
 
 def _answer(request: Request, shown: dict[str, object]) -> JSONResponse:

@@ -7,22 +7,39 @@ from importlib.metadata import version
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from noonday.api.callers import needs, open_to_all
 from noonday.api.operating import leader_json
 from noonday.api.schedules import instant_text
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import Live, Ready, SchedulerHealth
+from noonday.domain.access import Right
 from noonday.telemetry.metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health/live", responses={200: {"model": Live}}, summary="The process answers")
+@router.get(
+    "/health/live",
+    dependencies=[open_to_all],
+    responses={200: {"model": Live}},
+    summary="The process answers",
+)
 async def live() -> Response:
     return JSONResponse({"status": "alive"})
 
 
-@router.get("/health/ready", responses={200: {"model": Ready}}, summary="Requests may be sent here")
-@router.get("/health", responses={200: {"model": Ready}}, summary="As ready, for older checks")
+@router.get(
+    "/health/ready",
+    dependencies=[open_to_all],
+    responses={200: {"model": Ready}},
+    summary="Requests may be sent here",
+)
+@router.get(
+    "/health",
+    dependencies=[open_to_all],
+    responses={200: {"model": Ready}},
+    summary="As ready, for older checks",
+)
 async def ready(ask: Ask) -> Response:
     found = await ask.system.ready()
     status = "healthy" if found.ready else "unhealthy"
@@ -31,6 +48,7 @@ async def ready(ask: Ask) -> Response:
 
 @router.get(
     "/metrics",
+    dependencies=[needs(Right.READ)],
     response_class=PlainTextResponse,
     responses={200: {"description": "Prometheus' text format", "content": {CONTENT_TYPE: {}}}},
     summary="Metrics of this instance",
@@ -41,7 +59,7 @@ async def metrics(ask: Ask) -> Response:
 
 @router.get(
     "/api/v2/scheduler/health",
-    dependencies=[Depends(v2_is_on)],
+    dependencies=[Depends(v2_is_on), needs(Right.READ)],
     responses={200: {"model": SchedulerHealth}},
     summary="How the scheduler fares",
 )

@@ -11,10 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from noonday.api.bodies import Kind
+from noonday.api.callers import Who, needs
 from noonday.api.schemas import JobBody, apply_body, job_json, to_job
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import JobPage, JobShape
 from noonday.control.errors import Outdated
+from noonday.domain.access import Right
 from noonday.domain.job import Job, JobId, JobState, Lane
 from noonday.ids import new_id
 from noonday.store.jobs import JobFilter
@@ -42,15 +44,26 @@ class ListQuery(BaseModel):
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
-@router.post("", status_code=201, responses={201: {"model": JobShape}}, summary="Create a job")
-async def create(body: JobBody, ask: Ask) -> Response:
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[needs(Right.EDIT)],
+    responses={201: {"model": JobShape}},
+    summary="Create a job",
+)
+async def create(body: JobBody, ask: Ask, who: Who) -> Response:
     now = ask.clock.now()
     job = to_job(body, JobId(new_id(now)), now, ask.defaults)
-    made = await ask.jobs.create(job)
+    made = await ask.jobs.create(job, who.name)
     return answer(made, ask, 201, {"Location": f"/api/v2/jobs/{made.id}"})
 
 
-@router.get("", responses={200: {"model": JobPage}}, summary="List jobs, newest first")
+@router.get(
+    "",
+    dependencies=[needs(Right.READ)],
+    responses={200: {"model": JobPage}},
+    summary="List jobs, newest first",
+)
 async def find(query: Annotated[ListQuery, Query()], ask: Ask) -> Response:
     wanted = JobFilter(
         status=query.status,
@@ -68,24 +81,33 @@ async def find(query: Annotated[ListQuery, Query()], ask: Ask) -> Response:
     return JSONResponse({"jobs": shown, "total": page.total, "limit": page.limit, "offset": page.offset})
 
 
-@router.get("/{job}", responses={200: {"model": JobShape}}, summary="Read a job")
+@router.get(
+    "/{job}", dependencies=[needs(Right.READ)], responses={200: {"model": JobShape}}, summary="Read a job"
+)
 async def read(job: JobRef, ask: Ask) -> Response:
     return answer(await ask.jobs.get(job), ask)
 
 
-@router.put("/{job}", responses={200: {"model": JobShape}}, summary="Change the fields that are named")
-async def change(job: JobRef, body: JobBody, ask: Ask, if_match: IfMatch = None) -> Response:
+@router.put(
+    "/{job}",
+    dependencies=[needs(Right.EDIT)],
+    responses={200: {"model": JobShape}},
+    summary="Change the fields that are named",
+)
+async def change(job: JobRef, body: JobBody, ask: Ask, who: Who, if_match: IfMatch = None) -> Response:
     now = ask.clock.now()
 
     def edit(current: Job) -> Job:
         return apply_body(body, current, now, ask.defaults)
 
-    return answer(await ask.jobs.change(job, edit, revision=revision(if_match)), ask)
+    return answer(await ask.jobs.change(job, edit, who.name, revision=revision(if_match)), ask)
 
 
-@router.delete("/{job}", status_code=204, summary="Delete a job and its history")
-async def delete(job: JobRef, ask: Ask, if_match: IfMatch = None) -> Response:
-    await ask.jobs.remove(job, revision=revision(if_match))
+@router.delete(
+    "/{job}", dependencies=[needs(Right.EDIT)], status_code=204, summary="Delete a job and its history"
+)
+async def delete(job: JobRef, ask: Ask, who: Who, if_match: IfMatch = None) -> Response:
+    await ask.jobs.remove(job, who.name, revision=revision(if_match))
     return Response(status_code=204)
 
 

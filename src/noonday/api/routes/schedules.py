@@ -9,12 +9,16 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from noonday.api.bodies import PreviewBody
+from noonday.api.callers import needs
 from noonday.api.schedules import instant_text, read_instant, to_timing
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import PreviewShape
 from noonday.control.explain import preview
+from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v2/schedules", tags=["schedules"], dependencies=[Depends(v2_is_on)])
+router = APIRouter(
+    prefix="/api/v2/schedules", tags=["schedules"], dependencies=[Depends(v2_is_on), needs(Right.READ)]
+)
 
 
 @router.post("/preview", responses={200: {"model": PreviewShape}}, summary="Explain a schedule")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
+from noonday.store import front_tables  # noqa: F401 - its tables belong to the same metadata
 from noonday.store.tables import metadata
 
 context.configure(

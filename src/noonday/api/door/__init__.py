@@ -1,0 +1,1 @@
+"""What every request passes before a route is asked, from the outside in."""

@@ -1,0 +1,81 @@
+"""The tables of the front door: keys, remembered answers, webhook deliveries, services and events."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, SmallInteger, Table, Text
+
+from noonday.store.columns import Id, Instant, Json
+from noonday.store.tables import kept, metadata
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Id, primary_key=True),
+    kept("name", Text),
+    Column("prefix", Text, nullable=False, unique=True),  # shown, and what a key is found by
+    kept("digest", Text),  # of the whole key: the key itself is shown once and kept nowhere
+    kept("role", Text),
+    Column("service", Text),  # of a key with the role service: whose jobs it may touch
+    kept("created_at", Instant),
+    kept("created_by", Text, "''"),
+    Column("expires_at", Instant),
+    Column("last_used_at", Instant),
+    Column("revoked_at", Instant),
+    Column("revoked_by", Text),
+)
+
+replays = Table(
+    "replays",
+    metadata,
+    Column("id", Text, primary_key=True),  # digest of caller, method, path and Idempotency-Key
+    kept("fingerprint", Text),  # of what was asked: another body under the same key is refused
+    Column("status", SmallInteger),  # None = the first call is still being answered
+    Column("headers", Json),
+    Column("body", Text),
+    kept("created_at", Instant),
+    kept("expires_at", Instant),
+    Index("replays_expires_idx", "expires_at"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Text, primary_key=True),  # as the sender named it
+    kept("path", Text),
+    kept("received_at", Instant),
+    kept("started", Json, "'[]'"),  # [{"job_id": …, "execution_id": …}, …]
+    Index("deliveries_received_idx", "received_at"),
+)
+
+services = Table(
+    "services",
+    metadata,
+    Column("name", Text, primary_key=True),
+    kept("url", Text),
+    kept("description", Text, "''"),
+    kept("created_at", Instant),
+    kept("updated_at", Instant),
+)
+
+# What a service last said of its job. Where the job differs from it, somebody has changed the job since.
+declarations = Table(
+    "declarations",
+    metadata,
+    Column("job_id", Id, primary_key=True),
+    kept("service", Text),
+    kept("body", Json),
+    kept("declared_at", Instant),
+    Index("declarations_service_idx", "service"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    kept("at", Instant),
+    kept("kind", Text),  # such as execution.ended
+    Column("job_id", Id),
+    Column("execution_id", Id),
+    kept("payload", Json),
+    sqlite_autoincrement=True,  # a number never comes again, even after everything was pruned
+)
