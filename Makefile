@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	&& { echo "$$python"; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test soak check fmt lock bench clean
+.PHONY: help run cluster test soak check fmt lock bench openapi clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 
 bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
 	$(BIN)/python -m bench $(ARGS)
+
+openapi: $(VENV)/dev.stamp ## write docs/openapi.json and the client anew (ARGS=--accept-breaking before the first release)
+	$(BIN)/python -m tools.openapi $(ARGS)
+	$(BIN)/python -m tools.client
 
 LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)

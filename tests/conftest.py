@@ -171,3 +171,16 @@ def postgres_db(postgres_url: str) -> Iterator[Database]:
     made = Database(postgres_url)
     yield made
     made.close_now()
+
+
+_first_trouble: list[str] = []
+
+
+def pytest_internalerror(excrepr: object) -> None:
+    _first_trouble.append(str(excrepr))
+
+
+def pytest_unconfigure() -> None:
+    """When a run breaks down, later errors bury the first one, which tells why: it is said once more."""
+    if _first_trouble:
+        print("\nthe first error of the run itself:", *_first_trouble[0].splitlines()[-12:], sep="\n")

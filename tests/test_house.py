@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noonday"
 MODULES = sorted(SOURCE.rglob("*.py"))
-TESTS = sorted(path for folder in ("tests", "bench", "demo") for path in (ROOT / folder).rglob("*.py"))
+FOLDERS = ("tests", "bench", "demo", "tools")
+TESTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 LONGEST = 400
 LONG_BY_NATURE = {
     "tables.py"

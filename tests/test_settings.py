@@ -222,3 +222,11 @@ def test_it_reads_durations(text: str, seconds: float) -> None:
 def test_it_refuses_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|ten years"):
         parse_duration(text)
+
+
+def test_origins_of_pages_are_written_as_browsers_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTEND_URL", "https://App.example.com:443, http://localhost:3000/")
+    assert load().frontend_urls == ("https://app.example.com", "http://localhost:3000")
+    monkeypatch.setenv("FRONTEND_URL", "https://app.example.com/path")
+    with pytest.raises(Invalid, match=r"FRONTEND_URL.*must be an origin"):
+        load()

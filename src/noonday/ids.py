@@ -14,3 +14,9 @@ def new_id(now: datetime) -> str:
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def first_id(at: datetime) -> str:
+    """The lowest id that is made from that moment on; for looking at one end of an index."""
+    text = f"{max(int(at.timestamp() * 1000), 0):012x}"
+    return f"{text[:8]}-{text[8:]}-0000-0000-000000000000"

@@ -39,8 +39,9 @@ async def test_it_tells_of_a_run_under_the_names_of_both_versions(api: Api) -> N
     page = await api.get("/api/v2/jobs/crawl/executions")
     old = await api.call("GET", "/api/v1/jobs/crawl/executions")
 
-    assert old.json() == page
     assert page.keys() == ExecutionPage.model_fields.keys()
+    assert page.pop("next_cursor") is None
+    assert old.json() == page
     (seen,) = page["executions"]
     assert seen.keys() == ExecutionShape.model_fields.keys()
     expected = {

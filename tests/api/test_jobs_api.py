@@ -225,7 +225,7 @@ async def test_it_finds_jobs_by_what_they_are(api: Api) -> None:
     [
         "limit=0", "limit=201", "limit=x", "offset=-1", "offset=99999999999999999999", "status=odd",
         "priority=4", "order=id;drop", "enabled=perhaps", "stauts=paused", "schedule_type=weekly",
-        f"q={'x' * 201}", "q=%00",
+        f"q={'x' * 1001}", "q=stauts:failed", "cursor=x", "offset=1&cursor=W10", "q=%00",
     ],
 )  # fmt: skip
 async def test_it_refuses_a_wrong_query_by_name(sqlite_api: Api, query: str) -> None:

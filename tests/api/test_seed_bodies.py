@@ -203,8 +203,8 @@ async def test_it_describes_itself_completely(sqlite_api: Api) -> None:
             assert good, (method, path)
             if "204" not in good:
                 assert any("schema" in c for s in good for c in operation["responses"][s]["content"].values())
-    known = made["components"]["schemas"]
-    assert {ref.split("/")[-1] for ref in _refs(made)} <= known.keys()
+    known, refusals = made["components"]["schemas"], made["components"]["responses"]
+    assert {ref.split("/")[-1] for ref in _refs(made)} <= known.keys() | refusals.keys()
     assert "HTTPValidationError" not in text
     assert set(JobBody.model_fields) <= set(known["JobBody"]["properties"])
 

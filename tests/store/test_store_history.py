@@ -6,7 +6,6 @@ import pytest
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job, Retention, RetryPolicy
-from noonday.domain.outcome import Outcome
 from noonday.store import history, jobs, pruning
 from noonday.store.database import Database
 from tests.factories import NOON, a_job, an_id
@@ -44,34 +43,6 @@ def test_the_page_can_be_of_one_state(db: Database) -> None:
 def test_attempts_of_something_unknown_are_none(db: Database) -> None:
     assert db.read_now(lambda conn: history.attempts(conn, an_id())) == []
     assert db.read_now(lambda conn: history.attempts(conn, "nobody")) == []
-
-
-def test_it_tells_figures_of_a_job(db: Database) -> None:
-    job = a_job(retry=RetryPolicy(max_retries=0))
-    add(db, job)
-    outcomes: list[Outcome] = [OK, OK, OK, BAD]
-    for n, outcome in enumerate(outcomes):
-        run(db, job, NOON + n * MINUTE, outcome)
-    plan_run(db, job, NOON + DAY)
-    told = db.read_now(lambda conn: history.stats(conn, job.id))
-    assert told.counts == {
-        ExecutionState.COMPLETED: 3,
-        ExecutionState.FAILED: 1,
-        ExecutionState.QUEUED: 1,
-    }
-    assert told.success_rate == 0.75
-    assert told.average_duration_ms == pytest.approx(1000, abs=0.1)
-    assert told.last_started_at == NOON + 3 * MINUTE
-
-
-def test_figures_of_nothing(db: Database) -> None:
-    told = db.read_now(lambda conn: history.stats(conn, an_id()))
-    assert (told.counts, told.success_rate, told.average_duration_ms, told.last_started_at) == (
-        {},
-        0.0,
-        None,
-        None,
-    )
 
 
 def prune(db: Database, runs: int = 100, days: int = 30, limit: int = 500, now: timedelta = 40 * DAY) -> int:

@@ -130,8 +130,9 @@ async def test_twenty_at_a_time_share_two_sessions(pooled: Database, postgres_ur
     assert ask(pooled, "SELECT count(*) FROM executions") == 200
     assert ask(pooled, "SELECT count(*) FROM pg_prepared_statements") == 0
     with psycopg.connect(postgres_url) as direct:
-        count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        assert direct.execute(count + " AND pid <> pg_backend_pid()").fetchone() == (2,)
+        ours = "datname = current_database() AND backend_type = 'client backend'"
+        count = f"SELECT count(*) FROM pg_stat_activity WHERE {ours} AND pid <> pg_backend_pid()"
+        assert direct.execute(count).fetchone() == (2,)
 
 
 def test_the_life_of_an_execution(pooled: Database) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from noonday.domain.execution import Cause
 from noonday.domain.outcome import Completed, Failed
+from noonday.domain.services import variable_of
 from noonday.domain.target import FetchTarget, ServiceTarget
-from noonday.targets import Targets, TargetsConfig, service_env_name
+from noonday.targets import Targets, TargetsConfig
 from tests.targets.hands import WebServer, a_config, a_run, using
 
 
@@ -93,7 +94,7 @@ async def test_a_service_hears_who_asked(
     ],
 )
 def test_a_services_name_gives_its_variable(name: str, variable: str) -> None:
-    assert service_env_name(name) == variable
+    assert variable_of(name) == variable
 
 
 async def test_a_service_without_url_fails_at_once_and_names_the_variable(targets: Targets) -> None:

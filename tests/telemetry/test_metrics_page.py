@@ -8,7 +8,7 @@ from pathlib import Path
 
 from noonday.domain.breaker import BreakerState
 from noonday.domain.execution import SkipReason
-from noonday.domain.job import Lane
+from noonday.domain.job import JobId, Lane
 from noonday.domain.outcome import Completed
 from noonday.ports import Claim
 from noonday.store.backlog import Backlog
@@ -44,7 +44,7 @@ def busy_metrics() -> Scraped:
     job = a_job(source_id="s")
     claim = Claim(job, an_execution(job=job))
     metrics.planned(job, 1)
-    metrics.skipped(SkipReason.OVERLAP, 1)
+    metrics.skipped(JobId("a"), SkipReason.OVERLAP, 1)
     for verb in (metrics.enqueued, metrics.dequeued, metrics.redelivered):
         verb(Lane.HIGH, 1)
     metrics.started(claim, timedelta(seconds=1))

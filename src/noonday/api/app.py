@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from noonday.api import problems
 from noonday.api.callers import checked
+from noonday.api.door.cors import Cors
 from noonday.api.door.guard import Guard
 from noonday.api.door.identity import Identity
+from noonday.api.door.rates import Rates
+from noonday.api.door.replays import Replays
+from noonday.api.door.request_ids import RequestIds
+from noonday.api.openapi import described
 from noonday.api.routes import (
     actions,
     admin,
@@ -23,10 +33,12 @@ from noonday.api.routes import (
     health,
     jobs,
     keys,
+    rebalance,
     reference,
     registry,
     scheduler,
     schedules,
+    statistics,
     triggers,
     v1_jobs,
     v1_scheduler,
@@ -36,7 +48,6 @@ from noonday.api.routes import (
     services as service_routes,
 )
 from noonday.api.services import ApiServices, Services
-from noonday.api.shapes import Problem
 
 __all__ = ["ApiServices", "create_app"]
 
@@ -48,6 +59,8 @@ _ROUTES = (
     callbacks,
     schedules,
     scheduler,
+    rebalance,
+    statistics,
     breakers,
     webhooks,
     triggers,
@@ -62,26 +75,21 @@ _ROUTES = (
     health,
     reference,
 )
-_PROBLEM = {"content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-_REFUSALS = {
-    400: "the body is not JSON",
-    403: "a page from another origin",
-    413: "the body is too large",
-    415: "the body is of another kind than JSON",
-    421: "an unknown name in the Host header",
-    422: "a value is wrong; `errors` names each",
-    503: "the database, or something else needed, is down or switched off",
-}
+_WORTH_PACKING = 1000  # bytes
 
 
 class Api(FastAPI):
+    _described: dict[str, Any] | None = None
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Around everything, so that the answer to a defect has them too: a name, and leave for web pages."""
+        services: Services = self.state.services
+        return RequestIds(Cors(super().build_middleware_stack(), services.origins), services.clock)
+
     def openapi(self) -> dict[str, Any]:
-        if not self.openapi_schema:
-            made = super().openapi()
-            template = "#/components/schemas/{model}"
-            shape = Problem.model_json_schema(ref_template=template)
-            made["components"]["schemas"] |= shape.pop("$defs", {}) | {"Problem": shape}
-        return super().openapi()
+        if self._described is None:
+            self._described = described(super().openapi(), self.routes)
+        return self._described
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -91,14 +99,25 @@ def create_app(services: ApiServices) -> FastAPI:
         version=version("noonday"),
         docs_url=None,  # the default pages load scripts from other hosts
         redoc_url=None,
-        responses={status: {"description": words, **_PROBLEM} for status, words in _REFUSALS.items()},
+        openapi_url=None,  # routes/reference.py
     )
-    app.state.services = Services(services)
+    app.state.services = made = Services(services)
     # The last one added is asked first.
+    app.add_middleware(Replays, answers=made.answers)
+    app.add_middleware(Rates, rate=services.trigger_rate, clock=services.clock)
     app.add_middleware(Identity, identify=services.identify)
     app.add_middleware(Guard, access=services.access)
+    app.add_middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)
     problems.install(app)
-    for routes in _ROUTES:
-        app.include_router(routes.router)
-    checked(app.routes)
+    app.router.routes.extend(_routes())
     return app
+
+
+@lru_cache
+def _routes() -> Sequence[BaseRoute]:
+    """Made once for all applications of a process: they hold nothing of any of them."""
+    shell = FastAPI(openapi_url=None)
+    for routes in _ROUTES:
+        shell.include_router(routes.router)
+    checked(shell.routes)
+    return tuple(shell.router.routes)

@@ -12,6 +12,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from noonday.domain.errors import Invalid
+from noonday.domain.webhooks import pattern_of
+
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")  # RFC 9110
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -150,7 +153,10 @@ def _environment(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _pattern(text: str) -> str:
-    return "/" + _printable(text).strip().lstrip("/")
+    try:
+        return pattern_of(text)
+    except Invalid as error:
+        raise ValueError(error.problems[0].message.removeprefix(f"{text!r} ")) from None
 
 
 def _distinct(items: list[str]) -> list[str]:

@@ -12,8 +12,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from structlog.contextvars import get_contextvars
 
-from noonday.control.errors import Gone, Outdated
+from noonday.control.errors import Gone, KeyReused, Outdated, StillAnswering
 from noonday.control.secrets import looks_secret, redacted
 from noonday.domain.errors import (
     Conflict,
@@ -23,6 +24,7 @@ from noonday.domain.errors import (
     NotAllowed,
     NotFound,
     Unavailable,
+    Unidentified,
 )
 
 __all__ = ["MEDIA_TYPE", "STATUSES", "answer", "install", "refused"]
@@ -35,10 +37,17 @@ STATUSES: Mapping[type[NoondayError], int] = {  # the first that fits
     Invalid: 422,
     Outdated: 412,
     Gone: 410,
+    KeyReused: 422,
     MoveRefused: 409,
     Conflict: 409,
     NotAllowed: 403,
+    Unidentified: 401,
     Unavailable: 503,
+}
+_HEADERS: Mapping[type[NoondayError], Mapping[str, str]] = {
+    Unavailable: {"Retry-After": "5"},
+    StillAnswering: {"Retry-After": "1"},
+    Unidentified: {"WWW-Authenticate": "Bearer"},
 }
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # Python's own differ by version
 _WITHOUT_VALUE = frozenset({"extra_forbidden", "missing", "json_invalid"})
@@ -65,6 +74,8 @@ def answer(
         "error": detail,
         **(more or {}),
     }
+    if request_id := get_contextvars().get("request_id"):
+        body["request_id"] = request_id
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
@@ -88,7 +99,7 @@ def refused(error: NoondayError, body: Any) -> JSONResponse:
         more["errors"] = [_error(_as_sent(p.field, body), p.message, body) for p in problems]
     if isinstance(error, MoveRefused):
         more |= {"current": error.current, "wanted": error.wanted}
-    headers = {"Retry-After": "5"} if isinstance(error, Unavailable) else {}
+    headers = next((more for kind, more in _HEADERS.items() if isinstance(error, kind)), {})
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
     return answer(status, str(error).removeprefix(": "), kind=kind, more=more, headers=headers)
 

@@ -107,7 +107,7 @@ def _schedule(given: Mapping[str, Any], current: Schedule | None, zone: ZoneInfo
     named = {name: value for name, value in given.items() if value is not None}
     kind = named.get("schedule_type") or _told_by(named) or (current.type if current else _without(named))
     _refuse_strangers(kind, named)
-    fields = dict(_schedule_json(current)) if current is not None and current.type == kind else {}
+    fields = _kept(current, kind, named)
     fields |= {name: given[name] for name in _FIELDS if name in given}
     match kind:
         case "cron":
@@ -126,6 +126,16 @@ def _schedule(given: Mapping[str, Any], current: Schedule | None, zone: ZoneInfo
             return Event()
         case _:
             return Manual()
+
+
+def _kept(current: Schedule | None, kind: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stored and may be left unsaid."""
+    if current is None or current.type != kind:
+        return {}
+    fields = _schedule_json(current)
+    if "schedule_time" in named:
+        fields.pop("cron_expression", None)  # else the stored text would win over the new one
+    return fields
 
 
 def _plain_cron(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -80,10 +80,13 @@ class JobShape(BaseModel):
 
 
 class JobPage(BaseModel):
+    """`next_cursor` leads to the next page; null on the last."""
+
     jobs: list[JobShape]
     total: int
     limit: int
     offset: int
+    next_cursor: str | None
 
 
 class ResultShape(BaseModel):
@@ -158,10 +161,13 @@ class ExecutionDetail(ExecutionShape):
 
 
 class ExecutionPage(BaseModel):
+    """`next_cursor` leads to the next page; null on the last."""
+
     executions: list[ExecutionShape]
     total: int
     limit: int
     offset: int
+    next_cursor: str | None
 
 
 class Started(BaseModel):
@@ -230,3 +236,4 @@ class Problem(BaseModel):
     detail: str
     error: str
     errors: list[WrongField] | None = None
+    request_id: str | None = None

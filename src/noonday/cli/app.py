@@ -37,6 +37,8 @@ _COMMANDS = (
     ("Run it", "config", "config:config", "Print every setting in force and where it comes from."),
     ("Jobs", "jobs", "jobs:app", "Add, list, show, pause, resume, run, cancel and remove jobs."),
     ("Jobs", "history", "history:history", "What ran, what was skipped and why, newest first."),
+    ("Jobs", "triggers", "triggers:app", "Which webhooks and channels start jobs; try a path, or call it."),
+    ("Jobs", "services", "services:app", "Where the services live that jobs call; set and remove them."),
     ("Jobs", "breakers", "breakers:app", "Which domains are held back and why; let them through again."),
     (
         "Jobs",
@@ -53,6 +55,9 @@ _COMMANDS = (
         "engine:app",
         "Compare version 1 and 2, move jobs from one to the other.",
     ),
+    ("Access", "audit", "audit:app", "Who changed what; give a job the definition that it had before."),
+    ("Access", "key", "keys:app", "API keys: make, list and revoke them."),
+    ("Access", "token", "token:token", "Sign a token with JWT_SECRET."),
     ("About", "version", "about:version", "Print the version."),
 )
 

@@ -12,6 +12,7 @@ from noonday.cli import output, showing
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
 from noonday.cli.words import one_of
+from noonday.domain import search_fields, searching
 from noonday.domain.breaker import BreakerState
 from noonday.domain.errors import invalid
 
@@ -27,6 +28,7 @@ _COLUMNS = ["domain", "state", "#failures", "#trips", "since", "next try", "last
 def list_breakers(
     *,
     state: str | None = None,
+    query: Annotated[str | None, Parameter(alias="-q")] = None,
     limit: Annotated[int, Parameter(alias="-n")] = 50,
     offset: int = 0,
     utc: Utc = False,
@@ -39,6 +41,8 @@ def list_breakers(
     ----------
     state:
         closed, open or half_open.
+    query:
+        A search, such as "domain:*.example.com trips:>3".
     limit:
         How many at most [50].
     offset:
@@ -52,7 +56,8 @@ def list_breakers(
     wanted = None if state is None else BreakerState(one_of("--state", state, words))
 
     async def work(desk: Desk) -> None:
-        page, parked = await desk.breakers.page(wanted, limit=limit, offset=offset)
+        terms = searching.parse(query or "", search_fields.BREAKERS, desk.clock.now(), "--query")
+        page, parked = await desk.breakers.page(wanted, limit=limit, offset=offset, terms=terms)
         shown = [breaker_json(seen) for seen in page.items]
         if json:
             document = {"breakers": shown, "parked": parked}

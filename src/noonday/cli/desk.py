@@ -12,13 +12,18 @@ from typing import TypeVar
 
 from noonday.cli.database import ready
 from noonday.cli.errors import Hint
-from noonday.cli.policies import vet
+from noonday.cli.policies import vet, vet_url
 from noonday.clock import SyncedClock, SystemClock, shared_clock
+from noonday.control.audit import Audit
 from noonday.control.breakers import Breakers
+from noonday.control.bulk import Bulk
 from noonday.control.engines import Engines
 from noonday.control.executions import Executions
 from noonday.control.instances import Instances
 from noonday.control.jobs import Jobs
+from noonday.control.keys import Keys
+from noonday.control.services import ServiceUrls
+from noonday.control.triggers import Triggers
 from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.errors import NoondayError, NotFound
 from noonday.domain.job import Job
@@ -28,7 +33,7 @@ from noonday.settings import Settings, load
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter
 
-__all__ = ["Desk", "at_desk"]
+__all__ = ["Desk", "at_desk", "user"]
 
 T = TypeVar("T")
 _NAMES = 1000  # how many names are looked through for a near one
@@ -38,10 +43,15 @@ _NAMES = 1000  # how many names are looked through for a near one
 class Desk:
     settings: Settings
     jobs: Jobs
+    bulk: Bulk
+    audit: Audit
     executions: Executions
     breakers: Breakers
     instances: Instances
     engines: Engines
+    keys: Keys
+    triggers: Triggers
+    services: ServiceUrls
     clock: SystemClock
     by: str  # who is at the keyboard, for the audit
 
@@ -76,22 +86,28 @@ async def _work(work: Callable[[Desk], Awaitable[T]], settings: Settings) -> T:
     try:
         if isinstance(clock, SyncedClock):
             await Timekeeper(db=database, clock=clock).run_once()
+        jobs = Jobs(database, clock, vet=partial(vet, settings))
         desk = Desk(
             settings=settings,
-            jobs=Jobs(database, clock, vet=partial(vet, settings)),
+            jobs=jobs,
+            bulk=Bulk(database, clock, jobs),
+            audit=Audit(database, jobs),
             executions=Executions(database, clock),
             breakers=Breakers(database, clock, BreakerPolicy(open_for=settings.cb_timeout)),
             instances=Instances(database, clock, settings.leader_key),
             engines=Engines(database, clock),
+            keys=Keys(database, clock),
+            triggers=Triggers(database, clock, jobs),
+            services=ServiceUrls(database, clock, settings.services, vet=partial(vet_url, settings)),
             clock=clock,
-            by=_user(),
+            by=user(),
         )
         return await work(desk)
     finally:
         await database.close()
 
 
-def _user() -> str:
+def user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # no entry for this uid, as in some containers

@@ -12,8 +12,10 @@ from noonday.cli import output, showing
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
 from noonday.cli.words import one_of
+from noonday.domain import search_fields, searching
 from noonday.domain.errors import invalid
 from noonday.domain.execution import Execution, ExecutionState
+from noonday.store.history import ExecutionFilter
 
 __all__ = ["history"]
 
@@ -27,6 +29,8 @@ class Pick:
 
     status: str | None = None
     "pending, queued, running, completed, failed, cancelled or skipped."
+    query: Annotated[str | None, Parameter(alias="-q")] = None
+    'A search, such as "status:failed job:digest* due:<2d took:>30s".'
     limit: Annotated[int, Parameter(alias="-n")] = 20
     "How many at most [20]."
     offset: int = 0
@@ -65,9 +69,9 @@ def history(
 
     async def work(desk: Desk) -> None:
         found = await desk.job(job) if job else None
-        page = await desk.executions.page(
-            found.id if found else None, limit=pick.limit, offset=pick.offset, status=state
-        )
+        terms = searching.parse(pick.query or "", search_fields.EXECUTIONS, desk.clock.now(), "--query")
+        wanted = ExecutionFilter(job_id=found.id if found else None, status=state, terms=terms)
+        page = await desk.executions.find(wanted, limit=pick.limit, offset=pick.offset)
         if json:
             runs = [execution_json(run) for run in page.items]
             output.data({"executions": runs, "total": page.total, "limit": page.limit, "offset": page.offset})

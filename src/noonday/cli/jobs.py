@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -23,6 +24,11 @@ __all__ = ["app"]
 
 app = App(name="jobs", help_epilogue="")
 app.command("noonday.cli.adding.command:add", name="add", help="Add a job, from flags or from a JSON file.")
+app.command(
+    "noonday.cli.bulk:bulk",
+    name="bulk",
+    help="Do the same with all jobs that a search finds, or that are named.",
+)
 app.command("noonday.cli.running:run", name="run", help="Run a job now, beside its schedule.")
 
 Refs = Annotated[str, Parameter(required=True, help="Name or id; several may be given.")]
@@ -37,8 +43,9 @@ def list_jobs(
     wanted = search.filter()
 
     async def work(desk: Desk) -> None:
-        page = await desk.jobs.find(wanted, limit=search.limit, offset=search.offset)
         now = desk.clock.now()
+        found = replace(wanted, terms=search.terms(now))
+        page = await desk.jobs.find(found, limit=search.limit, offset=search.offset)
         jobs = [job_json(job, now) for job in page.items]
         if json:
             output.data({"jobs": jobs, "total": page.total, "limit": page.limit, "offset": page.offset})

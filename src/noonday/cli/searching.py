@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from noonday.cli.words import one_of
+from noonday.domain import search_fields, searching
 from noonday.domain.errors import invalid
 from noonday.domain.job import JobState
+from noonday.domain.searching import Term
 from noonday.store.jobs import JobFilter
 
-__all__ = ["SearchFlags"]
+__all__ = ["Query", "SearchFlags"]
+
+Query = Annotated[
+    str | None,
+    Parameter(alias="-q", help='A search, such as "status:failed tag:nightly -tag:old next:<1h".'),
+]
 
 _KINDS = ("cron", "interval", "calendar", "immediate", "once", "event", "manual")
 _MOST = 1000
@@ -31,6 +39,7 @@ class SearchFlags:
     "Only with this text in the name."
     type: str | None = None
     "cron, interval, calendar, immediate, once, event or manual."
+    query: Query = None
     limit: Annotated[int, Parameter(alias="-n")] = 50
     "How many at most [50]."
     offset: int = 0
@@ -46,3 +55,6 @@ class SearchFlags:
         )
         kind = self.type and one_of("--type", self.type, _KINDS)
         return JobFilter(status=status or None, tag=self.tag, name=self.name, schedule_type=kind or None)
+
+    def terms(self, now: datetime) -> tuple[Term, ...]:
+        return searching.parse(self.query or "", search_fields.JOBS, now, "--query")

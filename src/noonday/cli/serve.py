@@ -7,7 +7,7 @@ from importlib.metadata import version
 from noonday.cli import output
 from noonday.cli.flags import ServeFlags
 from noonday.instance import run_instance
-from noonday.settings import Settings, load
+from noonday.settings import Settings, is_loopback, load
 
 __all__ = ["greeting", "serve"]
 
@@ -28,8 +28,8 @@ def greeting(settings: Settings) -> str:
     words = [f"Noonday {version('noonday')}", store]
     if "api" in roles:
         words[0] += f" on {settings.base_url if settings.port else 'a free port'}"
-        reach = " beyond loopback" if settings.allow_open else ", loopback only"
-        words.append(f"open without sign-in{reach}")
+        reach = ", loopback only" if is_loopback(settings.host) else " beyond loopback"
+        words.append("asks for a key or a token" if settings.auth else f"open without sign-in{reach}")
     if "worker" in roles:
         words.insert(2, f"{settings.workers} workers")
     if len(roles) < 3:

@@ -11,6 +11,7 @@ from noonday.clock import Clock
 from noonday.control.jobs import NOBODY
 from noonday.domain.breaker import BreakerPolicy, BreakerState, allow
 from noonday.domain.errors import NotFound
+from noonday.domain.searching import Term
 from noonday.store import audit, breakers
 from noonday.store.audit import AuditEntry
 from noonday.store.breakers import BreakerRow
@@ -35,12 +36,17 @@ class Breakers:
         self._policy = policy or BreakerPolicy()
 
     async def page(
-        self, state: BreakerState | None = None, *, limit: int = 50, offset: int = 0
+        self,
+        state: BreakerState | None = None,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        terms: tuple[Term, ...] = (),
     ) -> tuple[Page[Seen], int]:
         """Those that hold back calls first; and how many executions wait for any of them."""
 
         def look(conn: Connection) -> tuple[Page[Seen], int]:
-            found = breakers.page(conn, state, limit, offset)
+            found = breakers.page(conn, state, limit, offset, terms)
             items = tuple(map(self._seen, found.items))
             return Page(items=items, total=found.total, limit=limit, offset=offset), breakers.parked(conn)
 

@@ -14,7 +14,6 @@ from noonday.clock import Clock
 from noonday.control.jobs import NOBODY
 from noonday.domain.errors import Conflict, Invalid, Problem
 from noonday.domain.execution import Road
-from noonday.domain.job import JobId
 from noonday.store import audit, engine_versions, jobs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
@@ -140,8 +139,11 @@ def _pick(choice: Choice, to: Road, after: str, conn: Connection) -> Named:
 
 def _move(found: Named, to: Road, by: str | None, conn: Connection, now: datetime) -> Named:
     moved = engine_versions.move(conn, found, to, now)
-    for job_id, had in moved.items():
-        _record(conn, now, by, "update", {"scheduler_version": had}, {"scheduler_version": to.value}, job_id)
+    for job_id, was in moved.items():
+        before, after = {"scheduler_version": was.had}, {"scheduler_version": to.value}
+        actor = by or NOBODY
+        entry = AuditEntry(now, actor, "update", "job", job_id, before, after, was.revision)
+        audit.record(conn, entry)
     return {job_id: found[job_id] for job_id in moved}
 
 
@@ -152,10 +154,8 @@ def _record(
     action: str,
     before: Mapping[str, object],
     after: Mapping[str, object],
-    job_id: JobId | None = None,
 ) -> None:
-    kind, subject = ("engine", "2") if job_id is None else ("job", job_id)
-    audit.record(conn, AuditEntry(now, by or NOBODY, action, kind, subject, before, after))
+    audit.record(conn, AuditEntry(now, by or NOBODY, action, "engine", "2", before, after))
 
 
 def verdict(old: Figures, new: Figures, *, finished: bool) -> str:

@@ -1,8 +1,8 @@
-"""Two ways in which a request comes too late."""
+"""Ways in which a request comes too late, or a second time."""
 
 from __future__ import annotations
 
-from noonday.domain.errors import Conflict
+from noonday.domain.errors import Conflict, NoondayError
 
 
 class Outdated(Conflict):
@@ -11,3 +11,11 @@ class Outdated(Conflict):
 
 class Gone(Conflict):
     """The attempt that this callback belongs to is over."""
+
+
+class StillAnswering(Conflict):
+    """The same request came before and is still being answered."""
+
+
+class KeyReused(NoondayError):
+    """An Idempotency-Key that belongs to another request."""

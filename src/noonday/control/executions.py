@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
@@ -23,7 +23,8 @@ from noonday.store import audit, executions, history, jobs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.executions import Ending
-from noonday.store.pages import Page
+from noonday.store.history import ExecutionFilter
+from noonday.store.pages import Mark, Page
 
 __all__ = ["CheckToken", "Executions", "Report"]
 
@@ -46,6 +47,9 @@ class Report:
 
     progress: float | None = None
     message: str | None = None
+
+
+_SIGN_OF_LIFE = Report()
 
 
 class Executions:
@@ -82,6 +86,23 @@ class Executions:
 
         return await self._db.read(look)
 
+    async def find(
+        self,
+        wanted: ExecutionFilter,
+        *,
+        job: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+        after: Mark | None = None,
+    ) -> Page[Execution]:
+        """Newest first; of one job (by id or name) or of all."""
+
+        def look(conn: Connection) -> Page[Execution]:
+            one = wanted if job is None else replace(wanted, job_id=jobs.resolve(conn, job).id)
+            return history.find(conn, one, limit, offset, after)
+
+        return await self._db.read(look)
+
     async def get(self, execution_id: str) -> Execution:
         return await self._db.read(lambda conn: _found(conn, execution_id))
 
@@ -113,14 +134,18 @@ class Executions:
     async def report(self, execution_id: str, token: str, report: Report) -> bool:
         """A sign of life of a remote run; the answer is whether it is asked to stop."""
 
-        def work(conn: Connection, now: datetime) -> bool:
+        def work(conn: Connection, now: datetime) -> tuple[Execution, bool]:
             execution = self._running(conn, execution_id, token)
             extend = _heartbeat(conn, execution) if execution.remote else None
-            return executions.report(
+            cancel = executions.report(
                 conn, execution.id, execution.attempt, report.progress, report.message, now, extend
             )
+            return execution, cancel
 
-        return await self._write(work)
+        execution, cancel = await self._write(work)
+        if report != _SIGN_OF_LIFE:
+            self._telemetry.progressed(execution, report.progress, report.message)
+        return cancel
 
     async def result(self, execution_id: str, token: str, outcome: Completed | Failed) -> bool:
         """How a remote run ended; whether it had been asked to stop."""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.control import cursor, dependencies
 from noonday.control.errors import Outdated
+from noonday.control.rehearsal import Rehearsal, rehearse
 from noonday.control.snapshots import difference, snapshot
 from noonday.domain.errors import Invalid, MoveRefused
 from noonday.domain.execution import Execution, ExecutionState, SkipReason
@@ -24,13 +25,14 @@ from noonday.store.database import Database
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.jobs import Advance, JobFilter
 from noonday.store.notices import WORK, tell
-from noonday.store.pages import Page
+from noonday.store.pages import Mark, Page
 
-__all__ = ["Jobs"]
+__all__ = ["NOBODY", "Edit", "Jobs", "Verb", "Vet"]
 
 T = TypeVar("T")
 Edit = Callable[[Job], Job]
 Vet = Callable[[Job], None]
+Verb = Callable[[Connection, datetime], Job]  # within a transaction of the caller's
 
 NOBODY = "anonymous"
 _TICK = timedelta(microseconds=1)
@@ -57,111 +59,179 @@ class Jobs:
         return await self._db.read(lambda conn: jobs.resolve(conn, id_or_name))
 
     async def find(
-        self, wanted: JobFilter, *, limit: int = 50, offset: int = 0, order: str = "-created_at"
+        self,
+        wanted: JobFilter,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        order: str = "-created_at",
+        after: Mark | None = None,
     ) -> Page[Job]:
-        return await self._db.read(lambda conn: jobs.find(conn, wanted, limit, offset, order))
+        return await self._db.read(lambda conn: jobs.find(conn, wanted, limit, offset, order, after))
+
+    async def do(self, verb: Verb) -> Job:
+        """One of the verbs below that work within a transaction, in one of its own."""
+        return await self._write(verb)
+
+    async def rehearse(self, verb: Verb, id_or_name: str | None = None) -> Rehearsal:
+        """What a verb would do to the job of that name, or to a new one; nothing of it is kept."""
+        return await rehearse(self._db, lambda conn: verb(conn, self._clock.now()), id_or_name)
 
     async def create(self, job: Job, by: str | None = None) -> Job:
+        return await self._write(lambda conn, now: self.created(conn, now, job, by))
+
+    def created(self, conn: Connection, now: datetime, job: Job, by: str | None) -> Job:
+        """As `create`, within a transaction of the caller's."""
         self._check(job)
-
-        def work(conn: Connection, now: datetime) -> Job:
-            made = engine_versions.of_its_time(conn, dependencies.resolved(conn, job))
-            started, skipped = cursor.start(made, now)
-            started = replace(started, state=_at_rest(started))
-            jobs.add(conn, started)
-            executions.plan(conn, skipped)
-            _record(conn, now, by, "create", started, None, snapshot(started))
-            return started
-
-        return await self._write(work)
+        made = engine_versions.of_its_time(conn, dependencies.resolved(conn, job))
+        started, skipped = cursor.start(made, now)
+        started = replace(started, state=_at_rest(started))
+        jobs.add(conn, started)
+        executions.plan(conn, skipped)
+        _record(conn, now, by, "create", started, None, snapshot(started))
+        return started
 
     async def change(
         self, id_or_name: str, edit: Edit, by: str | None = None, revision: int | None = None
     ) -> Job:
         """Save what `edit` makes of the job; with a `revision` only if the job still has it."""
+        return await self._write(lambda conn, now: self.changed(conn, now, id_or_name, edit, by, revision))
 
-        def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, now, revision)
-            new = engine_versions.of_its_time(conn, edit(old))
-            if new == old:
-                return old
-            self._check(new)
-            if (new.depends_on, new.on_success_of) != (old.depends_on, old.on_success_of):
-                new = dependencies.resolved(conn, new)
-            if new.scheduler_version != old.scheduler_version:
-                tell(conn, WORK)  # what waits of it takes the other road now
-            return self._saved(conn, old, _scheduled_anew(conn, old, new, now), now, by, "update")
-
-        return await self._write(work)
+    def changed(
+        self,
+        conn: Connection,
+        now: datetime,
+        id_or_name: str,
+        edit: Edit,
+        by: str | None,
+        revision: int | None = None,
+        *,
+        action: str = "update",
+    ) -> Job:
+        """As `change`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        new = engine_versions.of_its_time(conn, edit(old))
+        if new == old:
+            return old
+        self._check(new)
+        if (new.depends_on, new.on_success_of) != (old.depends_on, old.on_success_of):
+            new = dependencies.resolved(conn, new)
+        if new.scheduler_version != old.scheduler_version:
+            tell(conn, WORK)  # what waits of it takes the other road now
+        return self._saved(conn, old, _scheduled_anew(conn, old, new, now), now, by, action)
 
     async def enable(self, id_or_name: str, by: str | None = None) -> Job:
-        return await self.change(id_or_name, lambda job: replace(job, enabled=True), by)
+        return await self._write(lambda conn, now: self.enabled(conn, now, id_or_name, by))
+
+    def enabled(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `enable`, within a transaction of the caller's."""
+        return self.changed(conn, now, id_or_name, lambda job: replace(job, enabled=True), by, revision)
 
     async def disable(self, id_or_name: str, by: str | None = None) -> Job:
-        return await self.change(id_or_name, lambda job: replace(job, enabled=False), by)
+        return await self._write(lambda conn, now: self.disabled(conn, now, id_or_name, by))
 
-    async def pause(self, id_or_name: str, by: str | None = None) -> Job:
-        def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, now)
-            state = move(old.state, JobState.PAUSED, _HINTS.get(old.state, ""))
-            check(old.timing)
-            held = old if not old.enabled else cursor.hold(conn, old, now, SkipReason.PAUSED)
-            return self._saved(conn, old, replace(held, state=state, paused=True), now, by, "pause")
+    def disabled(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `disable`, within a transaction of the caller's."""
+        return self.changed(conn, now, id_or_name, lambda job: replace(job, enabled=False), by, revision)
 
-        return await self._write(work)
+    async def pause(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
+        return await self._write(lambda conn, now: self.paused(conn, now, id_or_name, by, revision))
 
-    async def resume(self, id_or_name: str, by: str | None = None, *, catch_up: bool = False) -> Job:
+    def paused(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `pause`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        state = move(old.state, JobState.PAUSED, _HINTS.get(old.state, ""))
+        check(old.timing)
+        held = old if not old.enabled else cursor.hold(conn, old, now, SkipReason.PAUSED)
+        return self._saved(conn, old, replace(held, state=state, paused=True), now, by, "pause")
+
+    async def resume(
+        self,
+        id_or_name: str,
+        by: str | None = None,
+        revision: int | None = None,
+        *,
+        catch_up: bool = False,
+    ) -> Job:
         """Go on with the next future time; `catch_up` treats what was missed as the misfire rules say."""
+        return await self._write(
+            lambda conn, now: self.resumed(conn, now, id_or_name, by, revision, catch_up=catch_up)
+        )
 
-        def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, now)
-            if not old.paused:
-                raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
-            check(old.timing)
-            new = replace(old, paused=False)
-            if new.enabled:
-                new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
-            new = replace(new, state=_resting(conn, new))
-            return self._saved(conn, old, new, now, by, "resume")
+    def resumed(
+        self,
+        conn: Connection,
+        now: datetime,
+        id_or_name: str,
+        by: str | None,
+        revision: int | None = None,
+        *,
+        catch_up: bool = False,
+    ) -> Job:
+        """As `resume`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        if not old.paused:
+            raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
+        check(old.timing)
+        new = replace(old, paused=False)
+        if new.enabled:
+            new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
+        new = replace(new, state=_resting(conn, new))
+        return self._saved(conn, old, new, now, by, "resume")
 
-        return await self._write(work)
-
-    async def cancel(self, id_or_name: str, by: str | None = None) -> Job:
+    async def cancel(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
         """For good: nothing of it starts again, and what runs is asked to stop."""
+        return await self._write(lambda conn, now: self.cancelled(conn, now, id_or_name, by, revision))
 
-        def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, now)
-            state = move(old.state, JobState.CANCELLED)
-            new = cursor.unplan(conn, old, now, SkipReason.CANCELLED)
-            executions.cancel_of_job(conn, old.id, by or NOBODY, now)
-            return self._saved(conn, old, replace(new, state=state, next_run_at=None), now, by, "cancel")
-
-        return await self._write(work)
+    def cancelled(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `cancel`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        state = move(old.state, JobState.CANCELLED)
+        new = cursor.unplan(conn, old, now, SkipReason.CANCELLED)
+        executions.cancel_of_job(conn, old.id, by or NOBODY, now)
+        return self._saved(conn, old, replace(new, state=state, next_run_at=None), now, by, "cancel")
 
     async def remove(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
         """With its history; what runs is asked to stop."""
+        return await self._write(lambda conn, now: self.removed(conn, now, id_or_name, by, revision))
 
-        def work(conn: Connection, now: datetime) -> Job:
-            old = _locked(conn, id_or_name, now, revision)
-            dependencies.refuse_if_needed(conn, old)
-            executions.cancel_of_job(conn, old.id, by or NOBODY, now)
-            jobs.remove(conn, old.id)
-            _record(conn, now, by, "delete", old, snapshot(old), None)
-            return old
-
-        return await self._write(work)
+    def removed(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `remove`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        dependencies.refuse_if_needed(conn, old)
+        executions.cancel_of_job(conn, old.id, by or NOBODY, now)
+        jobs.remove(conn, old.id)
+        _record(conn, now, by, "delete", old, snapshot(old), None)
+        return old
 
     async def force_run(
         self, id_or_name: str, by: str | None = None, config: Mapping[str, Any] | None = None
     ) -> Execution:
         """One run now, beside the schedule; of a paused or disabled job too."""
+        return await self._write(lambda conn, now: self.forced(conn, now, id_or_name, by, config))
 
-        def work(conn: Connection, now: datetime) -> Execution:
-            job = jobs.lock(conn, id_or_name)
-            _refuse_overlap(conn, job)
-            return self._forced(conn, job, records.forced(job, now, by, config), "force-run")
-
-        return await self._write(work)
+    def forced(
+        self,
+        conn: Connection,
+        now: datetime,
+        id_or_name: str,
+        by: str | None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Execution:
+        """As `force_run`, within a transaction of the caller's."""
+        job = jobs.lock(conn, id_or_name)
+        _refuse_overlap(conn, job)
+        return self._forced(conn, job, records.forced(job, now, by, config), "force-run")
 
     async def retry(self, id_or_name: str, by: str | None = None) -> Execution:
         """Run again what failed, with all its retries ahead of it."""

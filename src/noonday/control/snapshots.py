@@ -16,13 +16,13 @@ _MOVING = frozenset({"next_run_at", "last_run_at", "last_status", "fire_count", 
 
 
 def snapshot(job: Job) -> dict[str, Any]:
-    shown: dict[str, Any] = redacted(_plain(job))
+    shown: dict[str, Any] = redacted(plain(job))
     return {name: value for name, value in shown.items() if name not in _MOVING}
 
 
 def difference(before: Job, after: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields that differ, as they were and as they are; a changed secret is named, not shown."""
-    old, new = _plain(before), _plain(after)
+    old, new = plain(before), plain(after)
     changed = [name for name in new if name not in _MOVING and old[name] != new[name]]
     return _masked(old, changed), _masked(new, changed)
 
@@ -31,9 +31,9 @@ def _masked(values: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: redacted(values[name], secret=looks_secret(name)) for name in names}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     match value:
         case Enum():
             return value.value
@@ -42,10 +42,10 @@ def _plain(value: Any) -> Any:
         case datetime() | date() | time():
             return value.isoformat()
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case frozenset():
-            return sorted(map(_plain, value))
+            return sorted(map(plain, value))
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case _:
             return value

@@ -12,9 +12,9 @@ class Right(StrEnum):
     READ = "read"  # jobs, history, figures, events
     RUN = "run"  # start what is defined: force-run, retry, triggers by hand
     OPERATE = "operate"  # pause, resume, cancel, enable, reset a breaker
-    EDIT = "edit"  # create, change, delete jobs, triggers and services
+    EDIT = "edit"  # create, change, delete jobs and their triggers
     REGISTER = "register"  # declare a service's own jobs
-    MANAGE = "manage"  # drain instances, move engines, rebalance
+    MANAGE = "manage"  # drain instances, move engines, rebalance, say where services live
     ACCESS = "access"  # keys and the audit trail
 
 
@@ -43,6 +43,14 @@ class Caller:
 
     def may(self, right: Right) -> bool:
         return right in RIGHTS[self.role]
+
+    @property
+    def confined(self) -> bool:
+        return self.role is Role.SERVICE
+
+    def owns(self, service: str | None) -> bool:
+        """May it touch a job that belongs to this service? None = to nobody in particular."""
+        return not self.confined or (service is not None and service == self.service)
 
 
 ANYBODY: Final = Caller(name="anonymous", role=Role.ADMIN)  # where the API is open

@@ -7,6 +7,7 @@ NoondayError
 │   ├── MoveRefused    a job may not go from one state to the other
 │   └── LockLost       a lock ran out, or was taken, while its holder was at work
 ├── NotAllowed     the caller may not do this
+├── Unidentified   nobody knows who asks: no key or token, or one that is not good
 ├── NotLeader      a planning transaction of a term that is over; nothing was written
 └── Unavailable    something needed is down or switched off; asking again later may help
     └── RoadDown       Redis cannot be used now; the database road goes on
@@ -71,6 +72,10 @@ class LockLost(Conflict):
 
 class NotAllowed(NoondayError):
     """The caller may not do this."""
+
+
+class Unidentified(NoondayError):
+    """Say who you are: send an API key or a token as Authorization: Bearer …"""
 
 
 class Unavailable(NoondayError):

@@ -22,6 +22,7 @@ __all__ = [
     "last_until",
     "next_after",
     "occurrences",
+    "open_times",
     "spread",
     "times",
     "upcoming",
@@ -96,9 +97,12 @@ def upcoming(timing: Timing, key: str, after: datetime, count: int, fired: int =
     wanted = count if timing.max_runs is None else min(count, timing.max_runs - fired)
     if wanted <= 0:
         return []
-    if not timing.availability.limited:
-        return list(islice(times(timing, key, after), wanted))
-    return list(islice(_open_times(timing, key, after), wanted))
+    return list(islice(open_times(timing, key, after), wanted))
+
+
+def open_times(timing: Timing, key: str, after: datetime) -> Iterator[datetime]:
+    """The times after `after` that windows and calendar let pass, whatever max_runs and jitter say."""
+    return _open_times(timing, key, after) if timing.availability.limited else times(timing, key, after)
 
 
 def _open_times(timing: Timing, key: str, after: datetime) -> Iterator[datetime]:

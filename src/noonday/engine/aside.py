@@ -36,7 +36,7 @@ def set_aside(conn: Connection, job: Job, exc: Exception, now: datetime) -> None
         created_at=now,
     )
     executions.plan(conn, [row])
-    jobs.save(conn, replace(job, paused=True, state=JobState.PAUSED, updated_at=now))
+    saved = jobs.save(conn, replace(job, paused=True, state=JobState.PAUSED, updated_at=now))
     stack = "".join(traceback.format_exception(exc))[-4000:]
     entry = AuditEntry(
         at=now,
@@ -44,7 +44,8 @@ def set_aside(conn: Connection, job: Job, exc: Exception, now: datetime) -> None
         action="set aside",
         kind="job",
         subject_id=job.id,
-        before=None,
-        after={"error": why, "stack": stack},
+        before={"paused": job.paused, "state": job.state.value},
+        after={"paused": True, "state": saved.state.value, "error": why, "stack": stack},
+        revision=saved.revision,
     )
     audit.record(conn, entry)

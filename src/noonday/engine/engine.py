@@ -23,6 +23,7 @@ from noonday.engine.doubts import Doubts
 from noonday.engine.elector import Elector
 from noonday.engine.feeder import Feeder
 from noonday.engine.finder import Finder, FinderConfig
+from noonday.engine.forgetter import Forgetter, ForgetterConfig
 from noonday.engine.heartbeat import Heartbeat
 from noonday.engine.leases import LeaseConfig, Leases
 from noonday.engine.loop import Actor
@@ -72,6 +73,7 @@ class EngineConfig:
     stop_grace: timedelta = timedelta(seconds=5)  # how long a target may take to let go
     keep_runs: int = 100
     keep_days: int = 30
+    keep_events: int = 10_000
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     timers: bool = True
 
@@ -160,7 +162,7 @@ class Engine:
                 lease=config.lease, stop_grace=config.stop_grace + timedelta(seconds=5), timers=config.timers
             ),
         )
-        self.reporter = Reporter(db=db, clock=clock)
+        self.reporter = Reporter(db=db, clock=clock, telemetry=around.telemetry)
         runner = Runner(
             target=around.target,
             breakers=self.breakers,
@@ -234,6 +236,7 @@ class Engine:
             counters=counters,
             config=PrunerConfig(keep_runs=config.keep_runs, keep_days=config.keep_days),
         )
+        self.forgetter = Forgetter(db=db, clock=clock, config=ForgetterConfig(keep_events=config.keep_events))
         self.canceller = Canceller(
             db=db, clock=clock, instance_id=config.instance_id, cancel=around.cancel_remote
         )
@@ -253,7 +256,8 @@ class Engine:
         streaming = self._around.queue is not None
         found += [self.streams] if streaming else []
         if Role.SCHEDULER in self.config.roles:
-            led: list[Actor] = [self.zones, self.watcher, self.planner, self.sweeper, self.pruner]
+            led: list[Actor] = [self.zones, self.watcher, self.planner, self.sweeper]
+            led += [self.pruner, self.forgetter]
             led += [self.finder] if streaming else []
             for actor in led:
                 actor.gate = self.elector

@@ -69,7 +69,7 @@ class Heartbeat(Actor):
         """The last beat: this instance is gone, and nobody needs to wonder."""
         async with self._turn:
             self._gone = True
-            await self._db.write(partial(instances.remove, instance_id=self._describe().id))
+            await self._db.write(partial(instances.leave, instance=self._describe()))
 
     async def _tell(self, own: Instance, how: Callable[..., None]) -> None:
         at = self.clock.monotonic()

@@ -13,9 +13,10 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.engine import looks
 from noonday.engine.counters import Counters
+from noonday.engine.events import recovered
 from noonday.engine.leases import Leases
 from noonday.engine.loop import Actor, Wish
-from noonday.store import executions
+from noonday.store import events, executions
 from noonday.store.database import Database
 from noonday.store.executions import Ending
 
@@ -78,7 +79,9 @@ class Recoverer(Actor):
         return len(endings)
 
     def _settle(self, conn: Connection, endings: Sequence[Ending], now: datetime) -> None:
-        for settlement in executions.settle(conn, endings, now, self._chance()):
+        settled = executions.settle(conn, endings, now, self._chance())
+        events.append(conn, [recovered(settlement, now) for settlement in settled])
+        for settlement in settled:
             self._counters.recovered += 1
             log.warning(
                 "an execution without a living lease is settled",

@@ -14,6 +14,7 @@ from noonday.domain.errors import NoondayError
 from noonday.domain.execution import ExecutionId
 from noonday.engine.held import Held, Stop
 from noonday.engine.loop import Actor, Wish, first_line
+from noonday.ports import Telemetry
 from noonday.store import executions
 from noonday.store.database import Database
 
@@ -31,9 +32,10 @@ class Reporter(Actor):
     name = "reporter"
     gap = 1.0
 
-    def __init__(self, *, db: Database, clock: Clock) -> None:
+    def __init__(self, *, db: Database, clock: Clock, telemetry: Telemetry) -> None:
         super().__init__(clock=clock)
         self._db = db
+        self._telemetry = telemetry
         self._newest: dict[ExecutionId, Report] = {}
 
     def reporting(self, held: Held) -> Callable[[float | None, str | None], Awaitable[None]]:
@@ -57,21 +59,23 @@ class Reporter(Actor):
     async def run_once(self) -> Wish:
         if self._newest:
             batch, self._newest = self._newest, {}
-            for held in await self._db.write(partial(self._write, batch.values())):
-                held.stop(Stop.CANCEL, self.clock.monotonic())
+            for report, cancelled in await self._db.write(partial(self._write, batch.values())):
+                self._telemetry.progressed(report.held.claim.execution, report.fraction, report.message)
+                if cancelled:
+                    report.held.stop(Stop.CANCEL, self.clock.monotonic())
         return None
 
-    def _write(self, batch: Collection[Report], conn: Connection) -> list[Held]:
-        """Returns those that somebody wants to be cancelled."""
+    def _write(self, batch: Collection[Report], conn: Connection) -> list[tuple[Report, bool]]:
+        """Those that were taken, and whether somebody wants the run to be cancelled."""
         now = self.clock.now()
-        cancelled = []
+        taken = []
         for report in batch:
             execution = report.held.claim.execution
             try:
-                if executions.report(
+                cancelled = executions.report(
                     conn, execution.id, execution.attempt, report.fraction, report.message, now
-                ):
-                    cancelled.append(report.held)
+                )
             except NoondayError:  # it has ended, or somebody else has it: its lease will tell
                 continue
-        return cancelled
+            taken.append((report, cancelled))
+        return taken

@@ -18,7 +18,8 @@ from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
 from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
-from noonday.store import engine_versions, executions, facts, jobs, records
+from noonday.store import audit, engine_versions, executions, facts, jobs, records
+from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.jobs import BadRow
 from noonday.store.notices import JOBS
@@ -71,7 +72,8 @@ class Watcher(Actor):
                 continue
             try:
                 with conn.begin_nested():
-                    jobs.save(conn, rearmed(conn, engine_versions.of_its_time(conn, job), now))
+                    saved = jobs.save(conn, rearmed(conn, engine_versions.of_its_time(conn, job), now))
+                    audit.record(conn, _noticed(saved))
                 log.info("a job changed by SQL is armed anew", action="watch", job=job.name, job_id=job.id)
             except Exception as exc:  # one bad row harms itself alone
                 self._counters.set_aside += 1
@@ -99,6 +101,11 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
     executions.plan(conn, records.lapses(job, lapses, now))
     work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
     return replace(job, state=resting(job, work, job.last_status), updated_at=now)
+
+
+def _noticed(job: Job) -> AuditEntry:
+    """Nobody told who it was, or what the job was before."""
+    return AuditEntry(job.updated_at, "sql", "plain sql", "job", job.id, revision=job.revision)
 
 
 def _reason(job: Job) -> SkipReason:

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 
@@ -17,11 +17,13 @@ from sqlalchemy.exc import DBAPIError
 from noonday.clock import Clock, SyncedClock
 from noonday.domain.errors import Unavailable
 from noonday.engine.engine import Engine, EngineConfig, Role, Surroundings
+from noonday.engine.events import Publisher
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.timekeeper import Timekeeper
+from noonday.instance.service_urls import StoredServices
 from noonday.leadership.database import DatabaseLeadership
 from noonday.leadership.redis import RedisLeadership
-from noonday.ports import Leadership
+from noonday.ports import Leadership, Telemetry
 from noonday.queue.notices import RedisNotices
 from noonday.queue.pubsub import RedisReceiver
 from noonday.queue.redis_streams import RedisStreams
@@ -63,10 +65,20 @@ class Parts:
     secret: bytes
     started_at: datetime
     notices: RedisNotices | None = None
+    services: StoredServices | None = None
+    events: Publisher | None = None
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self.events or self.metrics
 
     @property
     def actors(self) -> list[Actor]:
         own: list[Actor] = [Ears(self.db, self.clock)]
+        if self.services is not None:
+            own.append(self.services)
+        if self.events is not None:
+            own.append(self.events)
         if isinstance(self.clock, SyncedClock):
             own.append(Timekeeper(db=self.db, clock=self.clock))
         if self.notices is not None:
@@ -125,9 +137,11 @@ async def assembled(
         if link is not None:
             exits.push_async_callback(link.close)
         secret = await db.write(meta.secret)
-        hands = Targets(targets(secret))
+        services = StoredServices(db=db, clock=clock)
+        await services.run_once()
+        hands = Targets(replace(targets(secret), find_service=services.url_of))
         exits.push_async_callback(hands.close)
-        yield _parts(db, link, clock, hands, config, cluster, secret, url)
+        yield replace(_parts(db, link, clock, hands, config, cluster, secret, url), services=services)
 
 
 def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
@@ -142,6 +156,7 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
 ) -> Parts:
     started_at = clock.now()
     metrics = Metrics(cluster.metrics_namespace)
+    events = _publisher(db, clock, metrics, config.keep_events)
     streams = link is not None and cluster.streams
 
     def describe() -> Beat:
@@ -173,7 +188,7 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
         else None,
         leadership=_leadership(db, link, clock, config.instance_id, cluster),
         receiver=None if link is None else RedisReceiver(link),
-        telemetry=metrics,
+        telemetry=events or metrics,
         domain_of=hands.domain_of,
     )
     engine = Engine(around, config)
@@ -191,7 +206,12 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
         secret=secret,
         started_at=started_at,
         notices=notices,
+        events=events,
     )
+
+
+def _publisher(db: Database, clock: Clock, metrics: Metrics, keep: int) -> Publisher | None:
+    return Publisher(db=db, clock=clock, telemetry=metrics, keep=keep) if keep else None
 
 
 def _leadership(

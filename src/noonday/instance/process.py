@@ -181,6 +181,7 @@ def _engine_config(settings: Settings) -> EngineConfig:
         check_interval=settings.check_interval,
         keep_runs=settings.history_keep_runs,
         keep_days=settings.history_keep_days,
+        keep_events=settings.events_keep,
         breaker=BreakerPolicy(threshold=settings.cb_threshold, open_for=settings.cb_timeout),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
@@ -10,12 +10,16 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from noonday.domain.claims import Rules
 from noonday.domain.errors import Invalid, Problem
+from noonday.domain.signatures import secrets_of
+from noonday.settings.secrets import check_secret, read_public_key
 from noonday.settings.sources import (
     HIDDEN,
     Layers,
     Source,
     env_names,
+    is_blank,
     named,
     service_variable,
     shown,
@@ -59,7 +63,7 @@ class Settings(BaseSettings):
     # who may do what; on as soon as one of the keys is given
     auth_enabled: bool = named(False, "AUTH_ENABLED")
     jwt_secret: SecretStr | None = named(None, "JWT_SECRET", secret=True)
-    jwt_public_key: str | None = named(None, "JWT_PUBLIC_KEY", secret=True)
+    jwt_public_key: SecretStr | None = named(None, "JWT_PUBLIC_KEY", secret=True)
     jwks_url: Url | None = named(None, "JWT_JWKS_URL")
     jwt_issuer: str | None = named(None, "JWT_ISSUER", max_length=500)
     jwt_audience: str | None = named(None, "JWT_AUDIENCE", max_length=500)
@@ -130,11 +134,44 @@ class Settings(BaseSettings):
             raise ValueError("leaves nothing to run while SCHEDULER_ENABLED=false, which means the API alone")
         return roles
 
+    @field_validator("jwt_secret")
+    @classmethod
+    def _is_a_secret(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None:
+            check_secret(secret.get_secret_value())
+        return secret
+
+    @field_validator("jwt_public_key")
+    @classmethod
+    def _is_a_public_key(cls, pem: SecretStr | None) -> SecretStr | None:
+        if pem is not None:
+            read_public_key(pem.get_secret_value())
+        return pem
+
+    @field_validator("webhook_secrets")
+    @classmethod
+    def _are_secrets(cls, secrets: SecretStr | None) -> SecretStr | None:
+        if secrets is not None:
+            try:
+                secrets_of(secrets.get_secret_value())
+            except Invalid as error:
+                raise ValueError(error.problems[0].message) from None
+        return secrets
+
     @property
     def auth(self) -> bool:
         """Does everybody have to say who they are?"""
         keys = (self.jwt_secret, self.jwt_public_key, self.jwks_url)
         return self.auth_enabled or any(key is not None for key in keys)
+
+    @property
+    def token_rules(self) -> Rules:
+        """What tokens must say; `noonday token` makes them so."""
+        return Rules(
+            issuer=self.jwt_issuer or "noonday",
+            audience=self.jwt_audience or "noonday",
+            role_claim=self.jwt_role_claim,
+        )
 
     @model_validator(mode="after")
     def _refuses_to_be_open_to_the_network(self) -> Self:
@@ -190,9 +227,30 @@ class Settings(BaseSettings):
 def load(**flags: Any) -> Settings:
     """The settings in force; a wrong value raises Invalid, which names the variable and the value."""
     try:
-        return Settings(**flags)
+        settings = Settings(**flags)
     except ValidationError as error:
         raise Invalid(*(_problem(dict(line)) for line in error.errors())) from error
+    if problems := tuple(_at_odds(settings)):
+        raise Invalid(*problems)
+    return settings
+
+
+def _at_odds(settings: Settings) -> Iterator[Problem]:
+    """What only several settings together show to be wrong."""
+    secrets = {"JWT_SECRET": settings.jwt_secret, "SCHEDULER_WEBHOOK_SECRET": settings.webhook_secrets}
+    for name, secret in secrets.items():
+        if secret is None and is_blank(name):
+            yield Problem(name, "is empty, and whoever sets it means to have one: leave it out or fill it")
+    if settings.jwks_url is None:
+        return
+    # Whoever lends its keys to many programs signs tokens that are meant for others too.
+    for name, value in (("JWT_ISSUER", settings.jwt_issuer), ("JWT_AUDIENCE", settings.jwt_audience)):
+        if value is None:
+            yield Problem(name, "must be set where JWT_JWKS_URL is: tokens for others would be good here")
+    where = urlsplit(settings.jwks_url)
+    if where.scheme != "https" and not settings.allow_open and not is_loopback(where.hostname or ""):
+        shown = repr(without_password(settings.jwks_url))
+        yield Problem("JWT_JWKS_URL", f"{shown} must begin with https://: keys may be swapped on their way")
 
 
 def _problem(line: Mapping[str, Any]) -> Problem:

@@ -73,6 +73,11 @@ def _from_environment(
     return None, "default"
 
 
+def is_blank(name: str) -> bool:
+    """Is the variable set, but to nothing?"""
+    return not os.environ.get(name, "set").strip()
+
+
 def _services(environ: Mapping[str, str]) -> dict[str, str]:
     """`EMAIL_SERVICE_URL` is the base URL of `email-service`."""
     found = ((_SERVICE.fullmatch(name), value.strip()) for name, value in environ.items())

@@ -80,7 +80,8 @@ def _origin(value: str) -> str:
     parts = urlsplit(_http_base(value))
     if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         raise ValueError("must be an origin such as https://app.example.com, with nothing after the host")
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    netloc = parts.netloc.lower().removesuffix({"http": ":80", "https": ":443"}[parts.scheme])
+    return f"{parts.scheme}://{netloc}"  # as browsers write it: without the port that goes without saying
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
 
+from noonday.domain.searching import Term
+from noonday.domain.topics import kind_of_change
 from noonday.ids import new_id
-from noonday.store.pages import Page
+from noonday.store import events, search_sources
+from noonday.store.events import News
+from noonday.store.keyset import Order, mark_of, sorted_by
+from noonday.store.pages import Mark, Page
+from noonday.store.search_sql import conditions
 from noonday.store.tables import audit
+
+_NEWEST_FIRST: Final = Order(name="-id", column=audit.c.id, id=audit.c.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +32,24 @@ class AuditEntry:
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     revision: int | None = None  # that the change made
+    id: str = field(default="", compare=False)  # given when it is recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """All that is given must hold."""
+
+    actor: str | None = None
+    action: str | None = None
+    kind: str | None = None
+    subject_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    terms: tuple[Term, ...] = ()
 
 
 def record(conn: Connection, entry: AuditEntry) -> None:
+    """And tell of it as an event, with the names of what changed but no values."""
     values = {
         "id": new_id(entry.at),
         "at": entry.at,
@@ -39,21 +62,92 @@ def record(conn: Connection, entry: AuditEntry) -> None:
         "revision": entry.revision,
     }
     conn.execute(insert(audit).values(values))
+    kind = kind_of_change(entry.kind, entry.action)
+    if kind is not None:
+        events.append(conn, [_news(entry, kind)])
+
+
+def _news(entry: AuditEntry, kind: str) -> News:
+    before, after = entry.before or {}, entry.after or {}
+    payload: dict[str, Any] = {"action": entry.action, "by": entry.actor}
+    if entry.revision is not None:
+        payload["revision"] = entry.revision
+    if entry.before is not None and entry.after is not None:
+        payload["changed"] = sorted({*before, *after} - {"revision"})
+    if entry.kind == "job":
+        known = _farewell(before) if entry.after is None else {}
+        started = after.get("execution_id")
+        return News(
+            at=entry.at,
+            kind=kind,
+            job_id=entry.subject_id,
+            execution_id=started,
+            payload=payload | known,
+        )
+    if entry.kind == "execution":
+        ended = after.get("state") == "cancelled"
+        return News(
+            at=entry.at,
+            kind="execution.ended" if ended else "execution.cancelling",
+            job_id=after.get("job_id"),
+            execution_id=entry.subject_id,
+            payload={"by": entry.actor, "status": after.get("state")},
+        )
+    return News(at=entry.at, kind=kind, payload=payload | {entry.kind: entry.subject_id})
+
+
+def _farewell(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What nobody can look up once the job is gone."""
+    told = {"job_name": job.get("name"), "service": (job.get("target") or {}).get("service")}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def page(
     conn: Connection, subject_id: str | None = None, limit: int = 50, offset: int = 0
 ) -> Page[AuditEntry]:
     """Newest first."""
-    query = select(audit)
-    total = select(func.count()).select_from(audit)
-    if subject_id is not None:
-        query = query.where(audit.c.subject_id == subject_id)
-        total = total.where(audit.c.subject_id == subject_id)
-    rows = conn.execute(query.order_by(audit.c.id.desc()).limit(limit).offset(offset)).mappings()
+    return find(conn, AuditFilter(subject_id=subject_id), limit, offset)
+
+
+def find(
+    conn: Connection, wanted: AuditFilter, limit: int = 50, offset: int = 0, after: Mark | None = None
+) -> Page[AuditEntry]:
+    """Newest first; from behind the mark on, where one is given."""
+    held = _held(conn, wanted)
+    query = sorted_by(conn, select(audit).where(*held), _NEWEST_FIRST, after)
+    rows = conn.execute(query.limit(limit + 1).offset(offset)).all()
     return Page(
-        items=tuple(AuditEntry(**{k: v for k, v in row.items() if k != "id"}) for row in rows),
-        total=conn.execute(total).scalar_one(),
+        items=tuple(map(_read, rows[:limit])),
+        total=conn.execute(select(func.count()).select_from(audit).where(*held)).scalar_one(),
         limit=limit,
         offset=offset,
+        next=mark_of(rows, limit, _NEWEST_FIRST),
     )
+
+
+def changes_since(conn: Connection, job_id: str, revision: int) -> list[AuditEntry]:
+    """What made the job's later revisions, the newest first."""
+    query = select(audit).where(audit.c.subject_id == job_id, audit.c.kind == "job")
+    later = query.where(audit.c.revision > revision, audit.c.before.is_not(None))
+    return [_read(row) for row in conn.execute(later.order_by(audit.c.revision.desc(), audit.c.id.desc()))]
+
+
+def change_to(conn: Connection, job_id: str, revision: int) -> AuditEntry | None:
+    """What made this revision; None if that is not known."""
+    query = select(audit).where(audit.c.subject_id == job_id, audit.c.kind == "job")
+    row = conn.execute(query.where(audit.c.revision == revision).order_by(audit.c.id)).first()
+    return None if row is None else _read(row)
+
+
+def _held(conn: Connection, wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    names = ("actor", "action", "kind", "subject_id")
+    held = [audit.c[name] == getattr(wanted, name) for name in names if getattr(wanted, name) is not None]
+    if wanted.since is not None:
+        held.append(audit.c.at >= wanted.since)
+    if wanted.until is not None:
+        held.append(audit.c.at < wanted.until)
+    return held + conditions(conn, wanted.terms, search_sources.AUDIT)
+
+
+def _read(row: Row[Any]) -> AuditEntry:
+    return AuditEntry(**{one.name: row._mapping[one.name] for one in fields(AuditEntry)})

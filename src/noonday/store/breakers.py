@@ -12,10 +12,13 @@ from sqlalchemy import Connection, delete, func, or_, select, update
 from noonday.domain import breaker as rules
 from noonday.domain.breaker import CLOSED, Breaker, BreakerPolicy, BreakerState, Heard
 from noonday.domain.execution import WaitReason
-from noonday.store import dialects
+from noonday.domain.searching import Term
+from noonday.store import dialects, events, search_sources
+from noonday.store.events import News
 from noonday.store.jsontext import clean_text
 from noonday.store.notices import BREAKERS, WORK, tell
 from noonday.store.pages import Page
+from noonday.store.search_sql import conditions
 from noonday.store.tables import PENDING, breakers, executions
 
 MOST: Final = 10_000  # domains that are kept; a newer one then has no breaker
@@ -59,10 +62,15 @@ def get(conn: Connection, domain: str) -> BreakerRow | None:
 
 
 def page(
-    conn: Connection, state: BreakerState | None = None, limit: int = 50, offset: int = 0
+    conn: Connection,
+    state: BreakerState | None = None,
+    limit: int = 50,
+    offset: int = 0,
+    terms: tuple[Term, ...] = (),
 ) -> Page[BreakerRow]:
     """By domain, those that hold back calls first."""
-    query, total = select(breakers), select(func.count()).select_from(breakers)
+    asked = conditions(conn, terms, search_sources.BREAKERS)
+    query, total = select(breakers).where(*asked), select(func.count()).select_from(breakers).where(*asked)
     if state is not None:
         query, total = (asked.where(breakers.c.state == state.value) for asked in (query, total))
     query = query.order_by(breakers.c.state == BreakerState.CLOSED.value, breakers.c.domain)
@@ -183,8 +191,16 @@ def _write(conn: Connection, changes: Collection[Change], now: datetime) -> None
     for change in changes:
         if change.moved:
             tell(conn, BREAKERS)
+            events.append(conn, [_news(change, now)])
         if change.moved and change.after.breaker.state is BreakerState.CLOSED:
             _release(conn, change.after.domain, now)
+
+
+def _news(change: Change, now: datetime) -> News:
+    row = change.after
+    told = {"breaker": row.domain, "failures": row.breaker.failures, "last_error": row.last_error}
+    words = {BreakerState.OPEN: "opened", BreakerState.CLOSED: "closed", BreakerState.HALF_OPEN: "probing"}
+    return News(at=now, kind=f"breaker.{words[row.breaker.state]}", payload=told)
 
 
 def _values(row: BreakerRow) -> dict[str, Any]:

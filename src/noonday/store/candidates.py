@@ -9,13 +9,16 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, select, update
 
 from noonday.domain.execution import Road
 from noonday.domain.job import Lane
 from noonday.store import dialects
+from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT
+from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, read_fields
+from noonday.store.prepared import prepared
 from noonday.store.reading import Row
 from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
 
@@ -70,12 +73,46 @@ def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Select[Any]]:
     return fronts, select(*looks)
 
 
-def claimable_among(conn: Connection, ids: Collection[str]) -> ColumnElement[bool]:
+def claimable_among(dialect: Answers, name: str = "ids") -> ColumnElement[bool]:
     """Claimable ones of these, in words that fit no partial index: their ids are the way to find them."""
     waiting = executions.c.state.in_(["pending", "queued"])
-    return and_(
-        dialects.of(conn).among(executions.c.id, ids), waiting, executions.c.available_at.is_not(None)
+    return and_(dialect.listed(executions.c.id, name), waiting, executions.c.available_at.is_not(None))
+
+
+_NOW: Final = bindparam("now", type_=Instant)
+
+
+@prepared
+def _due_among(dialect: Answers) -> Select[Any]:
+    query = select(*COLUMNS).where(claimable_among(dialect), executions.c.available_at <= _NOW)
+    return dialect.skip_locked(query, executions)
+
+
+def _front_of_lane(dialect: Answers) -> Select[Any]:
+    lane = executions.c.lane == bindparam("lane", type_=Integer)
+    return (
+        select(*COLUMNS)
+        .where(CLAIMABLE, executions.c.road == bindparam("road", type_=Integer), lane)
+        .where(executions.c.available_at <= _NOW)
+        .order_by(executions.c.available_at)
+        .limit(bindparam("count", type_=Integer))
     )
+
+
+@prepared
+def _front(dialect: Answers) -> Select[Any]:
+    return dialect.skip_locked(_front_of_lane(dialect), executions)
+
+
+@prepared
+def _front_beside(dialect: Answers) -> Select[Any]:
+    free = ~dialect.listed(executions.c.job_id, "blocked")
+    return dialect.skip_locked(_front_of_lane(dialect).where(free), executions)
+
+
+@prepared
+def _jobs_to_lock(dialect: Answers) -> Select[Any]:
+    return dialect.skip_locked(select(*KEPT).where(dialect.listed(jobs.c.id, "ids")), jobs)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,11 +142,7 @@ class Search:
 
     def these(self, ids: Collection[str]) -> list[dict[str, Any]]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
-        dialect = dialects.of(self.conn)
-        due = executions.c.available_at <= self.order.now
-        query = select(*COLUMNS).where(claimable_among(self.conn, ids), due)
-        rows = self.conn.execute(dialect.skip_locked(query, executions)).all()
-        found = [read_fields(row) for row in rows]
+        found = [read_fields(row) for row in _due_among(self.conn, ids=ids, now=self.order.now).all()]
         self._lock({fields["job_id"] for fields in found})
         found.sort(key=lambda fields: (fields["lane"], fields["available_at"]))
         return [fields for fields in found if fields["job_id"] in self.kept]
@@ -126,28 +159,19 @@ class Search:
         return found
 
     def _front(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
-        dialect = dialects.of(self.conn)
         lane, road = where
-        query = (
-            select(*COLUMNS)
-            .where(CLAIMABLE, executions.c.road == road.value, executions.c.lane == lane.value)
-            .where(executions.c.available_at <= until)
-            .order_by(executions.c.available_at)
-            .limit(limit)
-        )
+        bounds: dict[str, Any] = {"lane": lane.value, "road": road.value, "now": until, "count": limit}
         if self.blocked:
-            query = query.where(~dialect.among(executions.c.job_id, self.blocked))
-        rows = self.conn.execute(dialect.skip_locked(query, executions)).all()
-        return {row[0]: read_fields(row) for row in rows}
+            rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
+        else:
+            rows = _front(self.conn, **bounds)
+        return {row[0]: read_fields(row) for row in rows.all()}
 
     def _lock(self, job_ids: set[str]) -> None:
         wanted = job_ids - self.kept.keys()
         if not wanted:
             return
-        dialect = dialects.of(self.conn)
-        query = select(*KEPT).where(dialect.among(jobs.c.id, wanted))
-        rows = self.conn.execute(dialect.skip_locked(query, jobs)).mappings().all()
-        self.kept |= {row["id"]: row for row in rows}
+        self.kept |= {row["id"]: row for row in _jobs_to_lock(self.conn, ids=wanted).mappings().all()}
         if missing := wanted - self.kept.keys():
             self.blocked |= missing
             self._drop_orphans(missing)

@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, SkipReason
 from noonday.domain.job import Job
 from noonday.ids import new_id
-from noonday.store import dialects
+from noonday.store.dialects import Answers
 from noonday.store.planning import plan
+from noonday.store.prepared import prepared
 from noonday.store.records import road_of
 from noonday.store.releasing import release, revive
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies
@@ -42,12 +44,15 @@ def _edges_below(conn: Connection, parents: Iterable[str]) -> dict[str, list[tup
     wanted = list(parents)
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     if wanted:
-        query = select(
-            job_dependencies.c.parent_id, job_dependencies.c.job_id, job_dependencies.c.kind
-        ).where(dialects.of(conn).among(job_dependencies.c.parent_id, wanted))
-        for parent, child, kind in conn.execute(query):
+        for parent, child, kind in _below(conn, parents=wanted):
             found[parent].append((child, kind))
     return found
+
+
+@prepared
+def _below(dialect: Answers) -> Select[Any]:
+    columns = (job_dependencies.c.parent_id, job_dependencies.c.job_id, job_dependencies.c.kind)
+    return select(*columns).where(dialect.listed(job_dependencies.c.parent_id, "parents"))
 
 
 def _fire(child: Job, parent: Execution, now: datetime) -> Execution:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, SkipReason
+from noonday.domain.execution import Execution
 from noonday.domain.job import Job, JobState
 from noonday.domain.trigger import config_of
-from noonday.ids import new_id
 from noonday.ports import Message
-from noonday.store import dialects
+from noonday.store import dialects, triggered
 from noonday.store.definitions import KEPT, jobs_of
 from noonday.store.planning import plan
-from noonday.store.records import road_of
-from noonday.store.tables import HAS_CHANNEL, executions, jobs
+from noonday.store.tables import HAS_CHANNEL, jobs
 
-_TICK: Final = timedelta(microseconds=1)
+_MISSED: Final = "a message came on its channel"
 _NAME_CHARS: Final = 200
 _WANTED: Final = (HAS_CHANNEL, jobs.c.schedule_enabled, jobs.c.status != JobState.CANCELLED.value)
 
@@ -38,7 +36,7 @@ def start(conn: Connection, messages: Sequence[Message], now: datetime) -> list[
     """
     listening = _listening(conn, {message.heard_as for message in messages})
     ids = {job.id for found in listening.values() for job in found}
-    following = _following(conn, ids, now)
+    following = triggered.free_slots(conn, ids, now)
     made: list[Execution] = []
     missed: dict[str, list[Execution]] = defaultdict(list)
     matched: list[int] = []
@@ -46,10 +44,10 @@ def start(conn: Connection, messages: Sequence[Message], now: datetime) -> list[
         found = listening.get(message.heard_as, ())
         for job in found:
             run = _run(job, message, following[job.id], now)
-            following[job.id] += _TICK
+            following[job.id] += triggered.TICK
             (missed[job.id] if job.paused else made).append(run)
         matched.append(sum(not job.paused for job in found))
-    made += [_lapse(runs, now) for runs in missed.values()]
+    made += [triggered.lapse(runs, _MISSED, now) for runs in missed.values()]
     plan(conn, made)
     return matched
 
@@ -66,50 +64,7 @@ def _listening(conn: Connection, channels: Collection[str]) -> dict[str, list[Jo
     return found
 
 
-def _following(conn: Connection, job_ids: Collection[str], now: datetime) -> dict[str, datetime]:
-    """The next free slot of each job: now, or behind those of messages within the same moment."""
-    newest = (
-        select(executions.c.job_id, func.max(executions.c.scheduled_for))
-        .where(dialects.of(conn).among(executions.c.job_id, job_ids), executions.c.scheduled_for >= now)
-        .where(executions.c.cause == Cause.TRIGGER.value)
-        .group_by(executions.c.job_id)
-    )
-    taken: dict[str, datetime] = {row[0]: row[1] for row in conn.execute(newest)} if job_ids else {}
-    return {job_id: taken[job_id] + _TICK if job_id in taken else now for job_id in job_ids}
-
-
 def _run(job: Job, message: Message, slot: datetime, now: datetime) -> Execution:
-    return Execution(
-        id=ExecutionId(new_id(now)),
-        job_id=job.id,
-        cause=Cause.TRIGGER,
-        scheduled_for=slot,
-        available_at=now,
-        state=ExecutionState.QUEUED,
-        lane=job.lane,
-        road=road_of(job),
-        triggered_by=f"channel:{message.channel[:_NAME_CHARS]}",
-        config=config_of(job.config, message.data, message.channel[:_NAME_CHARS]),
-        created_at=now,
-    )
-
-
-def _lapse(runs: Sequence[Execution], now: datetime) -> Execution:
-    first, last = runs[0], runs[-1]
-    return Execution(
-        id=first.id,
-        job_id=first.job_id,
-        cause=Cause.TRIGGER,
-        scheduled_for=first.scheduled_for,
-        through_at=last.scheduled_for if len(runs) > 1 else None,
-        skipped_count=len(runs),
-        skip_reason=SkipReason.PAUSED,
-        detail="a message came on its channel",
-        triggered_by=first.triggered_by,
-        available_at=None,
-        state=ExecutionState.SKIPPED,
-        lane=first.lane,
-        road=first.road,
-        completed_at=now,
-        created_at=now,
-    )
+    channel = message.channel[:_NAME_CHARS]
+    config = config_of(job.config, message.data, channel)
+    return triggered.run(job, by=f"channel:{channel}", config=config, slot=slot, now=now)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from noonday.domain.admission import AdmitFacts, Replace, Skip, Start, Verdict, Wait, admit
 from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
@@ -16,7 +16,10 @@ from noonday.domain.job import Job, Overlap
 from noonday.ports import Claim
 from noonday.store import dialects, facts, notices
 from noonday.store.candidates import ClaimOrder, Search, claimable_among
+from noonday.store.columns import Instant
 from noonday.store.definitions import jobs_of
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.reading import Row, RowError, may_be_id
 from noonday.store.releasing import ask_to_stop, rest
 from noonday.store.tables import executions, jobs
@@ -65,9 +68,14 @@ def claim_these(conn: Connection, order: ClaimOrder, ids: Collection[ExecutionId
 
 def _claimable(conn: Connection, ids: Collection[str], until: datetime) -> dict[ExecutionId, datetime]:
     """Asked after the verdicts were written: whatever was decided is no longer claimable."""
-    query = select(executions.c.id, executions.c.available_at).where(claimable_among(conn, ids))
-    found = conn.execute(query.where(executions.c.available_at <= until))
+    found = _claimable_until(conn, ids=ids, until=until)
     return {ExecutionId(execution_id): at for execution_id, at in found}
+
+
+@prepared
+def _claimable_until(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.id, executions.c.available_at).where(claimable_among(dialect))
+    return query.where(executions.c.available_at <= bindparam("until", type_=Instant))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,7 +155,7 @@ class _Batch:
             case Skip(reason, detail):
                 skipped = {"skip_reason": reason.value, "wait_reason": None, "detail": detail}
                 self.skips.append({"id": execution.id} | skipped)
-                notices.skipped(self.conn, reason)
+                notices.skipped(self.conn, job.id, reason)
                 self.idle[job.id] = job
             case Wait(reason, detail):
                 self._wait(job, execution, reason, detail, tally)

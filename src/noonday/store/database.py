@@ -15,6 +15,7 @@ from weakref import WeakSet
 from sqlalchemy import Connection, Engine
 
 from noonday.domain.execution import SkipReason
+from noonday.domain.job import JobId
 from noonday.store import dialects, listening, notices
 from noonday.store.engines import StoreOptions, in_memory, make_engine, normalise_url
 from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish, patiently
@@ -38,7 +39,7 @@ class Database:
         )
         self.origin = os.urandom(6).hex()  # marks our own notices
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
-        self.count_skips: Callable[[SkipReason, int], None] = _uncounted  # told after each commit
+        self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
         self._reach = Reach()
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
@@ -114,8 +115,8 @@ class Database:
             self.wake(listening.ALL)  # if it was made, nobody here would hear of it
             raise
         self.wake(topics)
-        for reason, count in skips.items():
-            self.count_skips(reason, count)
+        for (job_id, reason), count in skips.items():
+            self.count_skips(job_id, reason, count)
         if topics and self.relay is not None:
             self.relay(topics)
         return result
@@ -139,7 +140,7 @@ class Database:
 
     def _transact(
         self, conn: Connection, work: Callable[[Connection], T]
-    ) -> tuple[T, frozenset[str], Mapping[SkipReason, int]]:
+    ) -> tuple[T, frozenset[str], Mapping[notices.Skip, int]]:
         transaction = conn.begin()
         notices.told(conn)  # left by a transaction that rolled back
         notices.skips(conn)
@@ -164,7 +165,7 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._writers, ask)
 
 
-def _uncounted(reason: SkipReason, count: int) -> None:
+def _uncounted(job_id: JobId, reason: SkipReason, count: int) -> None:
     pass
 
 

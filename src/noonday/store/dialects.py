@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     any_,
+    bindparam,
     case,
     exists,
     extract,
@@ -39,6 +40,7 @@ from noonday.store.bulk import Values
 from noonday.store.jsontext import dumps
 
 CHANNEL = "noonday"
+Passes = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 
 
 class Answers(Protocol):
@@ -78,8 +80,24 @@ class Answers(Protocol):
         """`column IN (values)` with one parameter, so that the statement stays the same for any number."""
         ...
 
+    def listed(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """As `among`, for a statement that is made once: the parameter of this name is given later."""
+        ...
+
+    def many(self, values: Collection[str]) -> Any:
+        """The value of such a parameter."""
+        ...
+
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
         """Is the text among the items of a JSON list?"""
+        ...
+
+    def any_item(self, column: ColumnElement[Any], passes: Passes) -> ColumnElement[bool]:
+        """Does any text among the items of a JSON list pass?"""
+        ...
+
+    def stored_instant(self, text: str) -> ColumnElement[Any]:
+        """An instant in the form in which the database gave it; ValueError for what is none."""
         ...
 
     def seconds_between(
@@ -142,13 +160,26 @@ class Sqlite:
         pass  # the file is locked by the process itself, for as long as it stands still
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
-        items = func.json_each(dumps(list(values))).table_valued("value")
+        items = func.json_each(self.many(values)).table_valued("value")
         return column.in_(select(items.c.value))
 
+    def listed(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        items = func.json_each(bindparam(name, type_=Text)).table_valued("value")
+        return column.in_(select(items.c.value))
+
+    def many(self, values: Collection[str]) -> Any:
+        return dumps(list(values))
+
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
+        return self.any_item(column, lambda one: one == item)
+
+    def any_item(self, column: ColumnElement[Any], passes: Passes) -> ColumnElement[bool]:
         items = func.json_each(column).table_valued("value")
-        found = exists(select(items.c.value).where(items.c.value == item))
+        found = exists(select(items.c.value).where(passes(items.c.value)))
         return case((func.json_valid(column) == 1, found), else_=false())
+
+    def stored_instant(self, text: str) -> ColumnElement[Any]:
+        return literal(text, Text)  # people may have written it in any form
 
     def seconds_between(self, first: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[float]:
         days = func.julianday(last, type_=Float) - func.julianday(first, type_=Float)
@@ -234,10 +265,27 @@ class Postgres:
         conn.exec_driver_sql("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (millis,))
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
-        return column == any_(literal(list(values), _Listed(column.type)))
+        return column == any_(literal(self.many(values), _Listed(column.type)))
+
+    def listed(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        return column == any_(bindparam(name, type_=_Listed(column.type)))
+
+    def many(self, values: Collection[str]) -> Any:
+        return list(values)
 
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
         return type_coerce(column, postgresql.JSONB).contains([item])
+
+    def any_item(self, column: ColumnElement[Any], passes: Passes) -> ColumnElement[bool]:
+        is_list = func.jsonb_typeof(column) == "array"
+        listed = case((is_list, type_coerce(column, postgresql.JSONB)), else_=func.jsonb_build_array())
+        items = func.jsonb_array_elements_text(listed).table_valued("value")
+        return exists(select(items.c.value).where(passes(items.c.value)))
+
+    def stored_instant(self, text: str) -> ColumnElement[Any]:
+        found = datetime.fromisoformat(text)
+        aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return literal(aware, postgresql.TIMESTAMP(timezone=True))
 
     def seconds_between(self, first: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[float]:
         return cast_to(extract("epoch", last), Float) - cast_to(extract("epoch", first), Float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -23,6 +23,7 @@ from sqlalchemy import cast as cast_to
 
 from noonday.domain.execution import Cause, Road
 from noonday.domain.job import Job, JobId, JobState
+from noonday.ids import first_id
 from noonday.store import dialects, meta
 from noonday.store.migrations.plain_sql_0002 import FINISHED
 from noonday.store.notices import JOBS, WORK, tell
@@ -81,10 +82,8 @@ def compare(conn: Connection, since: datetime) -> dict[Road, Figures]:
 
 def _recent(since: datetime) -> Subquery:
     # Ids sort by the time of their making: this is one end of an index.
-    first = f"{int(since.timestamp() * 1000):012x}"
-    oldest = f"{first[:8]}-{first[8:]}-0000-0000-000000000000"
     columns = ("id", "road", "state", "cause", "scheduled_for", "started_at", "completed_at", "skipped_count")
-    query = select(*(executions.c[name] for name in columns)).where(executions.c.id >= oldest)
+    query = select(*(executions.c[name] for name in columns)).where(executions.c.id >= first_id(since))
     return query.order_by(executions.c.id.desc()).limit(NEWEST).subquery()
 
 
@@ -159,13 +158,19 @@ def count_elsewhere(conn: Connection, to: Road) -> int:
     return int(conn.execute(query).scalar_one())
 
 
-def move(conn: Connection, ids: Collection[JobId], to: Road, now: datetime) -> dict[JobId, int]:
-    """Those that were on the other engine, with the version they had. A trigger takes what waits along."""
+class Moved(NamedTuple):
+    had: int  # the version it had
+    revision: int  # that the move made
+
+
+def move(conn: Connection, ids: Collection[JobId], to: Road, now: datetime) -> dict[JobId, Moved]:
+    """Those that were on the other engine. A trigger takes what waits along."""
     dialect = dialects.of(conn)
     version = jobs.c.scheduler_version
-    query = select(jobs.c.id, version).where(dialect.among(jobs.c.id, ids), version != to.value)
+    query = select(jobs.c.id, version, jobs.c.revision)
+    query = query.where(dialect.among(jobs.c.id, ids), version != to.value)
     rows = conn.execute(dialect.locked(query.order_by(jobs.c.id), jobs))
-    found = {JobId(job_id): int(had) for job_id, had in rows}
+    found = {JobId(job_id): Moved(had, revision + 1) for job_id, had, revision in rows}
     values = {"scheduler_version": to.value, "revision": jobs.c.revision + 1, "updated_at": now}
     conn.execute(update(jobs).where(dialect.among(jobs.c.id, found)).values(values))
     tell(conn, JOBS)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, select
 
-from noonday.domain.execution import Execution
+from noonday.domain.execution import OPEN, Execution, ExecutionId
+from noonday.store import dialects
 from noonday.store.cancelling import cancel_of_job, request_cancel
 from noonday.store.candidates import ClaimOrder, next_available_at
 from noonday.store.claiming import Taken, claim, claim_these
@@ -24,6 +27,7 @@ __all__ = [
     "cancel_of_job",
     "claim",
     "claim_these",
+    "ended",
     "expired",
     "get",
     "next_available_at",
@@ -45,3 +49,10 @@ def get(conn: Connection, execution_id: str) -> Execution | None:
         return None
     row = conn.execute(select(*COLUMNS).where(executions.c.id == execution_id)).first()
     return None if row is None else read_execution(row)
+
+
+def ended(conn: Connection, ids: Collection[ExecutionId]) -> list[Execution]:
+    """Those among them that are over, one way or another."""
+    among = dialects.of(conn).among(executions.c.id, ids)
+    over = executions.c.state.not_in([state.value for state in OPEN])
+    return [read_execution(row) for row in conn.execute(select(*COLUMNS).where(among, over))]

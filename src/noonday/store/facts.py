@@ -10,13 +10,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, case, exists, func, select
+from sqlalchemy import Connection, Select, bindparam, case, exists, func, select
 
 from noonday.domain.dependency import ParentFacts
 from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import JobId
-from noonday.store import dialects
+from noonday.store.columns import Instant
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import OPEN, PENDING, RUNNING, WAITING, executions, jobs
 
 _FORCED = ("manual", "admin")
@@ -35,20 +38,23 @@ class OpenWork:
 NOTHING_OPEN = OpenWork()
 
 
-def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]:
-    """By probes of the index of open executions: the cost does not grow with the backlog of a job."""
+@prepared
+def _open_work(dialect: Answers) -> Select[Any]:
+    """Probes of the index of open executions: the cost does not grow with the backlog of a job."""
     mine = executions.c.job_id == jobs.c.id
     running = select(func.count()).select_from(executions).where(RUNNING, mine).scalar_subquery()
     waiting = exists(select(executions.c.id).where(WAITING, mine))
     forced = exists(select(executions.c.id).where(WAITING, mine, executions.c.cause.in_(_FORCED)))
     turn = executions.c.wait_reason == WaitReason.OVERLAP.value
     queueing = exists(select(executions.c.id).where(PENDING, mine, turn, executions.c.available_at.is_(None)))
-    query = select(jobs.c.id, running, waiting, forced, queueing).where(
-        dialects.of(conn).among(jobs.c.id, job_ids)
-    )
+    query = select(jobs.c.id, running, waiting, forced, queueing)
+    return query.where(dialect.listed(jobs.c.id, "ids"))
+
+
+def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]:
     return {
         job_id: OpenWork(running=n, waiting=bool(w), forced=bool(f), queueing=bool(q))
-        for job_id, n, w, f, q in conn.execute(query).all()
+        for job_id, n, w, f, q in _open_work(conn, ids=job_ids).all()
     }
 
 
@@ -58,42 +64,40 @@ def chain_goes_on(conn: Connection, job_id: str) -> bool:
     return bool(conn.execute(select(exists(link.where(executions.c.cause == "schedule")))).scalar())
 
 
+@prepared
+def _running_counts(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.job_id, func.count()).where(RUNNING)
+    return query.where(dialect.listed(executions.c.job_id, "ids")).group_by(executions.c.job_id)
+
+
 def running_counts(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
-    if not job_ids:
-        return {}
-    query = (
-        select(executions.c.job_id, func.count())
-        .where(RUNNING, dialects.of(conn).among(executions.c.job_id, job_ids))
-        .group_by(executions.c.job_id)
-    )
-    return {row[0]: row[1] for row in conn.execute(query).all()}
+    return {row[0]: row[1] for row in _running_counts(conn, ids=job_ids).all()} if job_ids else {}
+
+
+@prepared
+def _running_ids(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.job_id, executions.c.id).where(RUNNING)
+    mine = query.where(dialect.listed(executions.c.job_id, "ids"))
+    return mine.order_by(executions.c.claimed_at, executions.c.id)
 
 
 def running_ids(conn: Connection, job_ids: Collection[str]) -> dict[str, tuple[ExecutionId, ...]]:
     """Oldest first."""
-    if not job_ids:
-        return {}
-    query = (
-        select(executions.c.job_id, executions.c.id)
-        .where(RUNNING, dialects.of(conn).among(executions.c.job_id, job_ids))
-        .order_by(executions.c.claimed_at, executions.c.id)
-    )
     made: dict[str, tuple[ExecutionId, ...]] = defaultdict(tuple)
-    for job_id, execution_id in conn.execute(query):
+    for job_id, execution_id in _running_ids(conn, ids=job_ids) if job_ids else ():
         made[job_id] += (ExecutionId(execution_id),)
     return made
 
 
+@prepared
+def _waiting_for_turn(dialect: Answers) -> Select[Any]:
+    turn = executions.c.wait_reason == WaitReason.OVERLAP.value
+    query = select(executions.c.job_id, func.count()).where(PENDING, turn)
+    return query.where(dialect.listed(executions.c.job_id, "ids")).group_by(executions.c.job_id)
+
+
 def waiting_for_turn(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
-    if not job_ids:
-        return {}
-    query = (
-        select(executions.c.job_id, func.count())
-        .where(PENDING, executions.c.wait_reason == WaitReason.OVERLAP.value)
-        .where(dialects.of(conn).among(executions.c.job_id, job_ids))
-        .group_by(executions.c.job_id)
-    )
-    return {row[0]: row[1] for row in conn.execute(query).all()}
+    return {row[0]: row[1] for row in _waiting_for_turn(conn, ids=job_ids).all()} if job_ids else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +134,13 @@ class Parents:
         return self.busy.isdisjoint(wanted)
 
 
-def parents(conn: Connection, job_ids: Collection[str], now: datetime) -> Parents:
-    """Locked against change, so that a parent cannot end unseen between this look and the child's wait."""
-    if not job_ids:
-        return Parents(by_id={}, busy=frozenset())
-    dialect = dialects.of(conn)
-    there = set(conn.execute(select(jobs.c.id).where(dialect.among(jobs.c.id, job_ids))).scalars())
+@prepared
+def _there(dialect: Answers) -> Select[Any]:
+    return select(jobs.c.id).where(dialect.listed(jobs.c.id, "ids"))
+
+
+@prepared
+def _locked_parents(dialect: Answers) -> Select[Any]:
     columns = (
         jobs.c.id,
         jobs.c.name,
@@ -144,18 +149,26 @@ def parents(conn: Connection, job_ids: Collection[str], now: datetime) -> Parent
         jobs.c.last_status,
         jobs.c.last_status_for,
     )
-    rows = conn.execute(dialect.shared(select(*columns).where(dialect.among(jobs.c.id, job_ids)), jobs)).all()
-    ahead = (executions.c.state == ExecutionState.QUEUED.value) & (executions.c.available_at > now)
-    opened = (
-        select(
-            executions.c.job_id,
-            func.min(executions.c.scheduled_for),
-            func.max(case((ahead, 0), else_=1)),
-        )
-        .where(OPEN, dialect.among(executions.c.job_id, job_ids))
-        .group_by(executions.c.job_id)
-    )
-    under_way = {job_id: (oldest, bool(active)) for job_id, oldest, active in conn.execute(opened)}
+    return dialect.shared(select(*columns).where(dialect.listed(jobs.c.id, "ids")), jobs)
+
+
+@prepared
+def _under_way(dialect: Answers) -> Select[Any]:
+    later = executions.c.available_at > bindparam("now", type_=Instant)
+    ahead = (executions.c.state == ExecutionState.QUEUED.value) & later
+    oldest, active = func.min(executions.c.scheduled_for), func.max(case((ahead, 0), else_=1))
+    query = select(executions.c.job_id, oldest, active).where(OPEN)
+    return query.where(dialect.listed(executions.c.job_id, "ids")).group_by(executions.c.job_id)
+
+
+def parents(conn: Connection, job_ids: Collection[str], now: datetime) -> Parents:
+    """Locked against change, so that a parent cannot end unseen between this look and the child's wait."""
+    if not job_ids:
+        return Parents(by_id={}, busy=frozenset())
+    there = set(_there(conn, ids=job_ids).scalars())
+    rows = _locked_parents(conn, ids=job_ids).all()
+    opened = _under_way(conn, ids=job_ids, now=now)
+    under_way = {job_id: (oldest, bool(active)) for job_id, oldest, active in opened}
     found = {}
     for job_id, name, for_, at, status, status_for in rows:
         oldest, active = under_way.get(job_id, (None, False))

@@ -6,16 +6,20 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, func, or_, select, update
+from sqlalchemy import Connection, Select, Update, bindparam, func, or_, select, update
 
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.job import Lane
 from noonday.ports import Parcel, Pledge
 from noonday.store import dialects
 from noonday.store.candidates import claimable_among
+from noonday.store.columns import Instant
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import CLAIMABLE, UNFED, executions
 
 ALL_LANES: Final = tuple(Lane)
+_NEXT: Final = select(func.min(executions.c.available_at)).where(UNFED)
 _COLUMNS: Final = (executions.c.available_at, executions.c.lane, executions.c.id)
 _LANES: Final = {lane.value: lane for lane in Lane}
 
@@ -33,14 +37,20 @@ def unfed(
 
 def next_unfed_at(conn: Connection) -> datetime | None:
     """When the earliest that is not on the streams becomes available."""
-    found: datetime | None = conn.execute(select(func.min(executions.c.available_at)).where(UNFED)).scalar()
+    found: datetime | None = conn.execute(_NEXT).scalar()
     return found
+
+
+@prepared
+def _mark_fed(dialect: Answers) -> Update:
+    on_streams = executions.c.road == Road.STREAMS.value
+    query = update(executions).where(claimable_among(dialect), on_streams, executions.c.enqueued_at.is_(None))
+    return query.values(enqueued_at=bindparam("now", type_=Instant))
 
 
 def mark_fed(conn: Connection, ids: Collection[ExecutionId], now: datetime) -> None:
     """They are put on the streams now or at their moment. What was claimed meanwhile stays as it is."""
-    query = update(executions).where(claimable_among(conn, ids), executions.c.road == Road.STREAMS.value)
-    conn.execute(query.where(executions.c.enqueued_at.is_(None)).values(enqueued_at=now))
+    _mark_fed(conn, ids=ids, now=now)
 
 
 def suspects(
@@ -61,10 +71,15 @@ def suspects(
     return _pledges(conn, query)
 
 
+@prepared
+def _unfeed(dialect: Answers) -> Update:
+    query = update(executions).where(claimable_among(dialect), executions.c.enqueued_at.is_not(None))
+    return query.values(enqueued_at=None)
+
+
 def unfeed(conn: Connection, ids: Collection[ExecutionId]) -> int:
     """The streams lost them: they are to be put there anew."""
-    query = update(executions).where(claimable_among(conn, ids))
-    return conn.execute(query.where(executions.c.enqueued_at.is_not(None)).values(enqueued_at=None)).rowcount
+    return _unfeed(conn, ids=ids).rowcount
 
 
 def _pledges(conn: Connection, query: Select[Any]) -> list[Pledge]:

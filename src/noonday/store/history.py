@@ -1,44 +1,40 @@
-"""What happened: pages of executions, their attempts, and figures per job."""
+"""What happened: pages of executions and their attempts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Final
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from noonday.domain.execution import Attempt, Execution, ExecutionState
-from noonday.store import dialects
+from noonday.domain.searching import Term
+from noonday.store import search_sources
 from noonday.store.execution_rows import COLUMNS, read_attempt, read_execution
-from noonday.store.pages import Page
+from noonday.store.keyset import Order, mark_of, sorted_by
+from noonday.store.owners import owned_by
+from noonday.store.pages import Mark, Page
 from noonday.store.pruning import prune
 from noonday.store.reading import may_be_id
+from noonday.store.search_sql import conditions
 from noonday.store.tables import attempts as attempts_table
-from noonday.store.tables import executions
+from noonday.store.tables import executions, jobs
 
-__all__ = ["Stats", "attempts", "page", "prune", "stats"]
+__all__ = ["ExecutionFilter", "attempts", "find", "page", "prune"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """Of the executions that are still kept."""
+class ExecutionFilter:
+    """Only executions for which all that is given holds; `service` owns their job."""
 
-    counts: dict[ExecutionState, int]
-    average_duration_ms: float | None  # of completed ones
-    last_started_at: datetime | None
-
-    @property
-    def ended(self) -> int:
-        return sum(self.counts.get(state, 0) for state in _ENDED)
-
-    @property
-    def success_rate(self) -> float:
-        """0..1 of what ran to an end; 0 if nothing did."""
-        return self.counts.get(ExecutionState.COMPLETED, 0) / self.ended if self.ended else 0.0
+    job_id: str | None = None
+    status: ExecutionState | None = None
+    service: str | None = None
+    terms: tuple[Term, ...] = ()  # of a search
 
 
-_ENDED = (ExecutionState.COMPLETED, ExecutionState.FAILED, ExecutionState.CANCELLED)
+_PLANNED: Final = Order(name="-created_at", column=executions.c.id, id=executions.c.id)
+_DUE: Final = Order(name="-scheduled_for", column=executions.c.scheduled_for, id=executions.c.id)
 
 
 def page(
@@ -48,26 +44,39 @@ def page(
     offset: int = 0,
     status: ExecutionState | str | None = None,
 ) -> Page[Execution]:
+    state = None if status is None else ExecutionState(status)
+    return find(conn, ExecutionFilter(job_id=job_id, status=state), limit, offset)
+
+
+def find(
+    conn: Connection, wanted: ExecutionFilter, limit: int = 50, offset: int = 0, after: Mark | None = None
+) -> Page[Execution]:
     """Newest first: of a job by the time it was due, of all by the time it was planned."""
-    if job_id is not None and not may_be_id(conn, job_id):
+    if wanted.job_id is not None and not may_be_id(conn, wanted.job_id):
         return Page(items=(), total=0, limit=limit, offset=offset)
-    order = (executions.c.id,) if job_id is None else (executions.c.scheduled_for, executions.c.id)
-    query = _filtered(select(*COLUMNS), job_id, status).order_by(*(column.desc() for column in order))
-    total = _filtered(select(func.count()).select_from(executions), job_id, status)
+    asked = _conditions(conn, wanted)
+    order = _PLANNED if wanted.job_id is None else _DUE
+    query = sorted_by(conn, select(*COLUMNS).where(*asked), order, after).limit(limit + 1).offset(offset)
+    total = select(func.count()).select_from(executions).where(*asked)
+    rows = conn.execute(query).all()
     return Page(
-        items=tuple(read_execution(row) for row in conn.execute(query.limit(limit).offset(offset))),
+        items=tuple(read_execution(row) for row in rows[:limit]),
         total=conn.execute(total).scalar_one(),
         limit=limit,
         offset=offset,
+        next=mark_of(rows, limit, order),
     )
 
 
-def _filtered(query: Select[Any], job_id: str | None, status: str | None) -> Select[Any]:
-    if job_id is not None:
-        query = query.where(executions.c.job_id == job_id)
-    if status is not None:
-        query = query.where(executions.c.state == str(status))
-    return query
+def _conditions(conn: Connection, wanted: ExecutionFilter) -> list[ColumnElement[bool]]:
+    made: list[ColumnElement[bool]] = []
+    if wanted.job_id is not None:
+        made.append(executions.c.job_id == wanted.job_id)
+    if wanted.status is not None:
+        made.append(executions.c.state == wanted.status.value)
+    if wanted.service is not None:
+        made.append(executions.c.job_id.in_(select(jobs.c.id).where(owned_by(conn, wanted.service))))
+    return made + conditions(conn, wanted.terms, search_sources.EXECUTIONS)
 
 
 def attempts(conn: Connection, execution_id: str) -> list[Attempt]:
@@ -77,24 +86,3 @@ def attempts(conn: Connection, execution_id: str) -> list[Attempt]:
     query = select(attempts_table).where(attempts_table.c.execution_id == execution_id)
     rows = conn.execute(query.order_by(attempts_table.c.number)).mappings()
     return [read_attempt(row) for row in rows]
-
-
-def stats(conn: Connection, job_id: str) -> Stats:
-    counted = conn.execute(
-        select(executions.c.state, func.count())
-        .where(executions.c.job_id == job_id)
-        .group_by(executions.c.state)
-    )
-    seconds = dialects.of(conn).seconds_between(executions.c.started_at, executions.c.completed_at)
-    average = (
-        select(func.avg(seconds))
-        .where(executions.c.job_id == job_id, executions.c.state == ExecutionState.COMPLETED.value)
-        .where(executions.c.started_at.is_not(None))
-    )
-    mean = conn.execute(average).scalar()
-    last = select(func.max(executions.c.started_at)).where(executions.c.job_id == job_id)
-    return Stats(
-        counts={ExecutionState(state): count for state, count in counted},
-        average_duration_ms=None if mean is None else float(mean) * 1000,
-        last_started_at=conn.execute(last).scalar(),
-    )

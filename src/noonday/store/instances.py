@@ -9,7 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from noonday.store import dialects
+from noonday.store import dialects, events
+from noonday.store.events import News
 from noonday.store.notices import INSTANCES, tell
 from noonday.store.tables import RUNNING as EXECUTING
 from noonday.store.tables import executions, instances
@@ -45,15 +46,31 @@ class Instance:
 def beat(conn: Connection, instance: Instance) -> None:
     values = asdict(instance) | {"roles": [*instance.roles]}
     del values["wanted"]
-    done = conn.execute(update(instances).where(instances.c.id == instance.id).values(values))
-    if not done.rowcount:
+    was = conn.execute(select(instances.c.state).where(instances.c.id == instance.id)).scalar()
+    if was is None:
         conn.execute(insert(instances).values(values))
+        return
+    conn.execute(update(instances).where(instances.c.id == instance.id).values(values))
+    if was != instance.state:
+        _tell_of(conn, instance, instance.state)
 
 
 def enter(conn: Connection, instance: Instance) -> None:
     """The first beat. What was wanted of an earlier process of this name is forgotten: it starts running."""
     beat(conn, instance)
     conn.execute(update(instances).where(instances.c.id == instance.id).values(wanted=RUNNING))
+    _tell_of(conn, instance, "started")
+
+
+def leave(conn: Connection, instance: Instance) -> None:
+    """The last word."""
+    remove(conn, instance.id)
+    _tell_of(conn, instance, "stopped")
+
+
+def _tell_of(conn: Connection, instance: Instance, what: str) -> None:
+    told = {"instance": instance.id, "roles": [*instance.roles], "version": instance.version}
+    events.append(conn, [News(at=instance.heartbeat_at, kind=f"instance.{what}", payload=told)])
 
 
 def everyone(conn: Connection, alive_since: datetime | None = None) -> tuple[Instance, ...]:

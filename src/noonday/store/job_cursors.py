@@ -11,7 +11,7 @@ from sqlalchemy import Connection, exists, or_, select, update
 
 from noonday.domain.job import Job, JobId, JobState
 from noonday.domain.occurrences import check
-from noonday.store import dialects
+from noonday.store import dialects, meta
 from noonday.store.definitions import KEPT, jobs_of
 from noonday.store.jsontext import clean_text
 from noonday.store.rows import job_from_row
@@ -103,7 +103,7 @@ def advance(conn: Connection, changes: Sequence[Advance]) -> None:
 
 
 def clear_stale_locks(conn: Connection, now: datetime, older_than: timedelta) -> int:
-    """Forget locks that no running execution holds any more; returns how many."""
+    """Forget locks that no running execution holds any more; returns how many, and counts them for good."""
     held = exists(
         select(executions.c.id).where(
             RUNNING, executions.c.job_id == jobs.c.id, executions.c.lease_token == jobs.c.lock_token
@@ -115,4 +115,6 @@ def clear_stale_locks(conn: Connection, now: datetime, older_than: timedelta) ->
         .where(jobs.c.lock_token.is_not(None), old, ~held)
         .values(lock_token=None, lock_acquired_at=None)
     )
-    return conn.execute(query).rowcount
+    cleared = conn.execute(query).rowcount
+    meta.add(conn, meta.STALE_LOCKS, cleared)
+    return cleared

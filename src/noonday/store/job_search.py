@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
+from noonday.domain.errors import invalid
 from noonday.domain.job import Job, JobId, JobState, Lane
-from noonday.store import dialects
-from noonday.store.pages import Page
+from noonday.domain.search_values import Like
+from noonday.domain.searching import Term
+from noonday.store import dialects, search_sources
+from noonday.store.keyset import Order, mark_of, sorted_by
+from noonday.store.owners import owned_by
+from noonday.store.pages import Mark, Page
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row
+from noonday.store.search_sql import conditions, tested
 from noonday.store.tables import job_dependencies, jobs
 
 log = structlog.get_logger(__name__)
@@ -30,6 +36,9 @@ class JobFilter:
     schedule_type: str | None = None
     source_id: str | None = None
     enabled: bool | None = None
+    service: str | None = None  # whose job it is
+    ids: frozenset[str] | None = None
+    terms: tuple[Term, ...] = ()  # of a search
 
 
 EVERY: Final = JobFilter()
@@ -52,47 +61,73 @@ def find(
     limit: int = 50,
     offset: int = 0,
     order: str = "-created_at",
+    after: Mark | None = None,
 ) -> Page[Job]:
     """A page of jobs; `order` is one of ORDERS, with a minus for the reverse.
 
-    Rows that cannot be read are left out, with a line in the log.
+    It goes on after a mark, or by counting from the first. Rows that cannot be read are left out, with a line
+    in the log.
     """
-    total = conn.execute(_filtered(conn, select(func.count()).select_from(jobs), filter)).scalar_one()
-    query = _filtered(conn, select(jobs), filter).order_by(*_order(order)).limit(limit).offset(offset)
-    return Page(items=tuple(_readable(conn, query)), total=total, limit=limit, offset=offset)
+    wanted = _conditions(conn, filter)
+    by = _order(order)
+    query = sorted_by(conn, select(jobs).where(*wanted), by, after).limit(limit + 1).offset(offset)
+    rows = conn.execute(query).all()
+    return Page(
+        items=tuple(_readable(rows[:limit])),
+        total=_count(conn, wanted),
+        limit=limit,
+        offset=offset,
+        next=mark_of(rows, limit, by),
+    )
 
 
-def _readable(conn: Connection, query: Select[Any]) -> Iterable[Job]:
-    for row in conn.execute(query).mappings():
+def named(conn: Connection, filter: JobFilter, limit: int, after: str = "") -> dict[JobId, str]:
+    """The names of jobs by their id, oldest first, from after an id on; readable or not."""
+    wanted = _conditions(conn, filter)
+    if after:
+        wanted.append(jobs.c.id > after)
+    query = select(jobs.c.id, jobs.c.name).where(*wanted).order_by(jobs.c.id).limit(limit)
+    return {JobId(job_id): name or job_id for job_id, name in conn.execute(query)}
+
+
+def count(conn: Connection, filter: JobFilter) -> int:
+    return _count(conn, _conditions(conn, filter))
+
+
+def _count(conn: Connection, wanted: Sequence[ColumnElement[bool]]) -> int:
+    return int(conn.execute(select(func.count()).select_from(jobs).where(*wanted)).scalar_one())
+
+
+def _readable(rows: Iterable[Row[Any]]) -> Iterable[Job]:
+    for row in rows:
         try:
-            yield job_from_row(row)
+            yield job_from_row(row._mapping)
         except RowError as exc:
-            log.warning("a job's row cannot be read", job_id=row["id"], error=str(exc), action="find jobs")
+            log.warning("a job's row cannot be read", job_id=row.id, error=str(exc), action="find jobs")
 
 
-def _order(order: str) -> tuple[ColumnElement[Any], ...]:
-    column = _ORDERS[order.removeprefix("-")]
-    if order.startswith("-"):
-        return column.desc().nulls_last(), jobs.c.id.desc()
-    return column.asc().nulls_last(), jobs.c.id.asc()
+def _order(order: str) -> Order:
+    column = _ORDERS.get(order.removeprefix("-"))
+    if column is None:
+        raise invalid("order", order, f"is not one of {', '.join(ORDERS)}")
+    return Order(name=order, column=column, id=jobs.c.id)
 
 
-def _filtered(conn: Connection, query: Select[Any], wanted: JobFilter) -> Select[Any]:
-    if wanted.status is not None:
-        query = query.where(jobs.c.status == wanted.status.value)
-    if wanted.priority is not None:
-        query = query.where(jobs.c.priority == wanted.priority.value)
-    if wanted.tag is not None:
-        query = query.where(dialects.of(conn).has_item(jobs.c.tags, wanted.tag))
-    if wanted.name is not None:
-        query = query.where(func.lower(jobs.c.name).contains(wanted.name.lower(), autoescape=True))
-    if wanted.schedule_type is not None:
-        query = query.where(jobs.c.schedule_type == wanted.schedule_type)
-    if wanted.source_id is not None:
-        query = query.where(jobs.c.source_id == wanted.source_id)
-    if wanted.enabled is not None:
-        query = query.where(jobs.c.schedule_enabled == wanted.enabled)
-    return query
+def _conditions(conn: Connection, wanted: JobFilter) -> list[ColumnElement[bool]]:
+    ask = dialects.of(conn)
+    plain: tuple[tuple[Any, Callable[[Any], ColumnElement[bool]]], ...] = (
+        (wanted.status, lambda state: jobs.c.status == state.value),
+        (wanted.priority, lambda lane: jobs.c.priority == lane.value),
+        (wanted.tag, lambda tag: ask.has_item(jobs.c.tags, tag)),
+        (wanted.name, lambda part: tested(jobs.c.name, Like(("", part, "")))),
+        (wanted.schedule_type, lambda kind: jobs.c.schedule_type == kind),
+        (wanted.source_id, lambda source: jobs.c.source_id == source),
+        (wanted.enabled, lambda enabled: jobs.c.schedule_enabled == enabled),
+        (wanted.service, lambda service: owned_by(conn, service)),
+        (wanted.ids, lambda ids: ask.among(jobs.c.id, [one for one in ids if may_be_id(conn, one)])),
+    )
+    made = [condition(value) for value, condition in plain if value is not None]
+    return made + conditions(conn, wanted.terms, search_sources.JOBS)
 
 
 def count_by_state(conn: Connection) -> dict[JobState, int]:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.job import Job, JobId
 from noonday.store import dialects
+from noonday.store.front_tables import declarations
 from noonday.store.job_cursors import (
     Advance,
     BadRow,
@@ -21,7 +22,7 @@ from noonday.store.job_cursors import (
     due,
     next_due_at,
 )
-from noonday.store.job_search import JobFilter, count_by_state, edges_above, find, known
+from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, known, named
 from noonday.store.notices import CANCEL, JOBS, tell
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row, job_values
@@ -37,6 +38,7 @@ __all__ = [
     "by_name",
     "changed",
     "clear_stale_locks",
+    "count",
     "count_by_state",
     "due",
     "edges_above",
@@ -44,6 +46,7 @@ __all__ = [
     "get",
     "known",
     "lock",
+    "named",
     "next_due_at",
     "remove",
     "resolve",
@@ -153,6 +156,7 @@ def _edges(job: Job) -> list[dict[str, str]]:
 def remove(conn: Connection, job_id: JobId) -> bool:
     """A trigger cancels what is open; the pruner clears the history away in small steps."""
     done = conn.execute(delete(jobs).where(jobs.c.id == job_id))
+    conn.execute(delete(declarations).where(declarations.c.job_id == job_id))
     tell(conn, JOBS)
     tell(conn, CANCEL)
     return bool(done.rowcount)

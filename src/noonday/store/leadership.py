@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, update
 
 from noonday.domain.errors import NotLeader
-from noonday.store import dialects
+from noonday.store import dialects, events
+from noonday.store.events import News
 from noonday.store.notices import INSTANCES, tell
 from noonday.store.tables import leadership
 
@@ -81,6 +82,8 @@ def take_term(
     conn.execute(update(leadership).where(leadership.c.name == me.name).values(values))
     if found.holder not in {None, me.holder}:
         tell(conn, INSTANCES)  # the one that is replaced need not wait for its next renewal to know
+    told = {"instance": me.holder, "term": found.term + 1}
+    events.append(conn, [News(at=now, kind="leader.elected", payload=told)])
     return found.term + 1
 
 

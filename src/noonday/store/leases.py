@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, case, func, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import Lost, Outcome, TimedOut
 from noonday.store import dialects
+from noonday.store.columns import Instant
+from noonday.store.dialects import Answers
 from noonday.store.jsontext import clean_text
+from noonday.store.prepared import prepared
 from noonday.store.reading import may_be_id
 from noonday.store.settling import Ending
 from noonday.store.tables import RUNNING, executions
@@ -21,27 +37,47 @@ def renew(conn: Connection, held: Mapping[ExecutionId, str], expires_at: datetim
     """Whether each lease that is still ours was asked to stop; one that is missing in the answer is lost."""
     if not held:
         return {}
-    dialect = dialects.of(conn)
-    # Locked in the order in which settling locks them, so that the two never wait in a circle.
-    query = (
-        select(executions.c.id, executions.c.lease_token, executions.c.cancel_requested_at)
-        .where(RUNNING, dialect.among(executions.c.id, list(held)))
-        .order_by(executions.c.id)
-    )
     mine = {
         ExecutionId(execution_id): cancel is not None
-        for execution_id, token, cancel in conn.execute(dialect.locked(query, executions))
+        for execution_id, token, cancel in _held(conn, ids=held.keys())
         if token == held[ExecutionId(execution_id)]
     }
     if mine:
-        # A remote run lives by its own heartbeats: a renewal that was under way must not shorten them.
-        renewed = update(executions).where(dialect.among(executions.c.id, list(mine)), ~executions.c.remote)
-        conn.execute(renewed.values(lease_expires_at=expires_at))
+        _renew(conn, ids=mine.keys(), until=expires_at)
     return mine
+
+
+@prepared
+def _held(dialect: Answers) -> Select[Any]:
+    """Locked in the order in which settling locks them, so that the two never wait in a circle."""
+    columns = (executions.c.id, executions.c.lease_token, executions.c.cancel_requested_at)
+    query = select(*columns).where(RUNNING, dialect.listed(executions.c.id, "ids"))
+    return dialect.locked(query.order_by(executions.c.id), executions)
+
+
+@prepared
+def _renew(dialect: Answers) -> Update:
+    """A remote run lives by its own heartbeats: a renewal that was under way must not shorten them."""
+    query = update(executions).where(dialect.listed(executions.c.id, "ids"), ~executions.c.remote)
+    return query.values(lease_expires_at=bindparam("until", type_=Instant))
 
 
 def expired(conn: Connection, now: datetime, limit: int = 500) -> list[Ending]:
     """Runs whose lease died, and remote ones that took too long; to be settled."""
+    found = _expired(conn, now=now, count=limit)
+    return [
+        Ending(
+            execution_id=ExecutionId(row.id),
+            token=row.lease_token or "",
+            outcome=_end(row.remote, row.deadline_at, row.started_at, row.instance_id, now),
+        )
+        for row in found
+    ]
+
+
+@prepared
+def _expired(_: Answers) -> Select[Any]:
+    now = bindparam("now", type_=Instant)
     silent = executions.c.lease_expires_at < now
     overdue = and_(executions.c.remote, executions.c.deadline_at < now)
     columns = (
@@ -53,15 +89,7 @@ def expired(conn: Connection, now: datetime, limit: int = 500) -> list[Ending]:
         executions.c.started_at,
         executions.c.instance_id,
     )
-    found = conn.execute(select(*columns).where(RUNNING, or_(silent, overdue)).limit(limit))
-    return [
-        Ending(
-            execution_id=ExecutionId(row.id),
-            token=row.lease_token or "",
-            outcome=_end(row.remote, row.deadline_at, row.started_at, row.instance_id, now),
-        )
-        for row in found
-    ]
+    return select(*columns).where(RUNNING, or_(silent, overdue)).limit(bindparam("count", type_=Integer))
 
 
 def _end(
@@ -80,15 +108,14 @@ def _end(
 
 def next_lease_end(conn: Connection) -> datetime | None:
     """When the next running execution would be found by `expired` if nobody renews it."""
-    ends = case(
-        (
-            and_(executions.c.remote, executions.c.deadline_at < executions.c.lease_expires_at),
-            executions.c.deadline_at,
-        ),
-        else_=executions.c.lease_expires_at,
-    )
-    found: datetime | None = conn.execute(select(func.min(ends)).where(RUNNING)).scalar()
+    found: datetime | None = conn.execute(_NEXT_END).scalar()
     return found
+
+
+_SOONER = and_(executions.c.remote, executions.c.deadline_at < executions.c.lease_expires_at)
+_NEXT_END: Final = select(
+    func.min(case((_SOONER, executions.c.deadline_at), else_=executions.c.lease_expires_at))
+).where(RUNNING)
 
 
 def report(

@@ -8,14 +8,19 @@ from typing import Final
 from sqlalchemy import Connection
 
 from noonday.domain.execution import SkipReason
+from noonday.domain.job import JobId
+
+Skip = tuple[JobId, SkipReason]
 
 JOBS: Final = "jobs"  # a definition or a cursor changed: the planner looks again
 WORK: Final = "work"  # something became claimable, now or later: workers look again
 CANCEL: Final = "cancel"  # a running execution is asked to stop
 INSTANCES: Final = "instances"  # somebody wants an instance to drain or to resume, or a leader resigned
 BREAKERS: Final = "breakers"  # a circuit breaker opened, closed or was reset
+SERVICES: Final = "services"  # a service got another base URL
+EVENTS: Final = "events"  # something new is in the table of events: streams go on
 
-TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS)
+TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS, SERVICES, EVENTS)
 _KEY = "noonday.topics"
 _SKIPS = "noonday.skips"
 
@@ -30,12 +35,12 @@ def told(conn: Connection) -> frozenset[str]:
     return frozenset(conn.info.pop(_KEY, ()))
 
 
-def skipped(conn: Connection, reason: SkipReason, count: int = 1) -> None:
+def skipped(conn: Connection, job_id: JobId, reason: SkipReason, count: int = 1) -> None:
     """Due times that will not run: whoever counts them learns of it after the commit."""
-    conn.info.setdefault(_SKIPS, Counter())[reason] += count
+    conn.info.setdefault(_SKIPS, Counter())[job_id, reason] += count
 
 
-def skips(conn: Connection) -> Counter[SkipReason]:
+def skips(conn: Connection) -> Counter[Skip]:
     """Take the skips noted so far on this connection."""
-    found: Counter[SkipReason] = conn.info.pop(_SKIPS, Counter())
+    found: Counter[Skip] = conn.info.pop(_SKIPS, Counter())
     return found

@@ -32,7 +32,7 @@ def plan(conn: Connection, planned: Sequence[Execution], pledged: Collection[Exe
         tell(conn, WORK)
         for execution in planned:
             if execution.skip_reason is not None:
-                skipped(conn, execution.skip_reason, execution.skipped_count)
+                skipped(conn, execution.job_id, execution.skip_reason, execution.skipped_count)
     return made
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection, select, union
+from sqlalchemy import Connection, Select, select, union
 
 from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import Job, JobId, RetryPolicy
@@ -20,6 +20,7 @@ from noonday.domain.schedule import Interval, Manual, Timing
 from noonday.domain.target import FetchTarget
 from noonday.store import breakers, chains, dialects, outbox
 from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.dialects import Answers
 from noonday.store.execution_rows import (
     COLUMNS,
     attempt_values,
@@ -29,6 +30,7 @@ from noonday.store.execution_rows import (
 )
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import JOBS, WORK, tell
+from noonday.store.prepared import prepared
 from noonday.store.reading import Row, RowError
 from noonday.store.releasing import give_turns, resting
 from noonday.store.rows import kept_from_row
@@ -64,7 +66,7 @@ def settle(
     told = {ending.execution_id: ending for ending in endings}
     if not told:
         return []
-    rows = _lock_jobs(conn, told)
+    rows = _lock_jobs(conn, told.keys())
     waited_for = {e.outcome.domain for e in endings if isinstance(e.outcome, Deferred)}
     held = breakers.holding(conn, waited_for)
     settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now), held=held)
@@ -75,27 +77,39 @@ def settle(
     return settling.done
 
 
-def _lock_jobs(conn: Connection, ids: Iterable[str]) -> dict[str, Row]:
+@prepared
+def _jobs_concerned(dialect: Answers) -> Select[Any]:
     """The jobs and those that follow on their success, always in the same order: nobody waits in a circle."""
-    dialect, wanted = dialects.of(conn), list(ids)
-    mine = select(executions.c.job_id).where(dialect.among(executions.c.id, wanted))
+    mine = select(executions.c.job_id).where(dialect.listed(executions.c.id, "ids"))
     followers = (
         select(job_dependencies.c.job_id)
         .join(executions, executions.c.job_id == job_dependencies.c.parent_id)
-        .where(dialect.among(executions.c.id, wanted), job_dependencies.c.kind == ON_SUCCESS_OF)
+        .where(dialect.listed(executions.c.id, "ids"), job_dependencies.c.kind == ON_SUCCESS_OF)
     )
     query = select(*KEPT, *_ALSO).where(jobs.c.id.in_(union(mine, followers))).order_by(jobs.c.id)
-    return {row["id"]: row for row in conn.execute(dialect.locked(query, jobs)).mappings().all()}
+    return dialect.locked(query, jobs)
+
+
+@prepared
+def _running_among(dialect: Answers) -> Select[Any]:
+    query = select(*COLUMNS).where(RUNNING, dialect.listed(executions.c.id, "ids"))
+    return query.order_by(executions.c.id)
+
+
+@prepared
+def _tokens_of(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.job_id, executions.c.lease_token, executions.c.claimed_at)
+    mine = query.where(RUNNING, dialect.listed(executions.c.job_id, "ids"))
+    return mine.order_by(executions.c.claimed_at, executions.c.id)
+
+
+def _lock_jobs(conn: Connection, ids: Collection[str]) -> dict[str, Row]:
+    return {row["id"]: row for row in _jobs_concerned(conn, ids=ids).mappings().all()}
 
 
 def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
     """Those whose token is still the present one. Nobody changes state or token without the job's lock."""
-    query = (
-        select(*COLUMNS)
-        .where(RUNNING, dialects.of(conn).among(executions.c.id, list(told)))
-        .order_by(executions.c.id)
-    )
-    found = [read_execution(row) for row in conn.execute(query).all()]
+    found = [read_execution(row) for row in _running_among(conn, ids=told.keys()).all()]
     return [execution for execution in found if execution.lease_token == told[execution.id].token]
 
 
@@ -200,12 +214,7 @@ class _Settling:
         still = [job_id for job_id in by_job if work.get(job_id, NOTHING_OPEN).running]
         if not still:
             return {}
-        query = (
-            select(executions.c.job_id, executions.c.lease_token, executions.c.claimed_at)
-            .where(RUNNING, dialects.of(self.conn).among(executions.c.job_id, still))
-            .order_by(executions.c.claimed_at, executions.c.id)
-        )
-        return {job_id: (token, at) for job_id, token, at in self.conn.execute(query)}
+        return {job_id: (token, at) for job_id, token, at in _tokens_of(self.conn, ids=still)}
 
     def _job_values(
         self, job_id: str, ended: Sequence[Settlement], work: OpenWork, held: tuple[str, datetime] | None

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from noonday.targets.config import TargetsConfig
     from noonday.targets.dispatch import Targets
     from noonday.targets.network import NetworkPolicy, check_url
-    from noonday.targets.service import service_env_name
     from noonday.targets.signing import callback_token, check_callback_token
     from noonday.targets.tasks import TaskRegistry
 
@@ -26,7 +25,6 @@ __all__ = [
     "check_callback_token",
     "check_target",
     "check_url",
-    "service_env_name",
 ]
 
 _PLACES = {
@@ -38,7 +36,6 @@ _PLACES = {
     "check_callback_token": "signing",
     "check_target": "checks",
     "check_url": "network",
-    "service_env_name": "service",
 }
 
 

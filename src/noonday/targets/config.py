@@ -33,6 +33,10 @@ def _nowhere() -> None:
     return None
 
 
+def _unknown(_: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetsConfig:
     signing_secret: bytes = field(repr=False)
@@ -41,6 +45,7 @@ class TargetsConfig:
     public_url: str | None = None  # where callbacks reach us; without it a 202 is an ordinary answer
     find_public_url: Callable[[], str | None] = _nowhere  # asked at each call where that is not known
     services: Mapping[str, str] = field(default_factory=dict)  # name (or its variable's name) -> base URL
+    find_service: Callable[[str], str | None] = _unknown  # the base URL of one that is not among these
     networks: NetworkPolicy = field(default_factory=NetworkPolicy)
     max_body_read: int = 10 * 1024 * 1024  # of which 64 KiB are kept
     per_host_limit: int = 8  # calls in flight to one host and port; further ones wait within their time-out

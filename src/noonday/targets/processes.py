@@ -120,12 +120,15 @@ class Process:
     async def end(self, grace: timedelta) -> Exit:
         """SIGTERM, the grace, SIGKILL: to everything in the session."""
         self.signal(signal.SIGTERM)
+        # Not asyncio.timeout: in early versions of 3.11 it goes wrong in a task that is being cancelled.
+        ending = asyncio.ensure_future(self.wait())
         try:
-            async with asyncio.timeout(grace.total_seconds()):
-                return await self.wait()
-        except TimeoutError:
-            self.signal(signal.SIGKILL)
-        return await self.wait()
+            await asyncio.wait([ending], timeout=grace.total_seconds())
+            if not ending.done():
+                self.signal(signal.SIGKILL)
+            return await ending
+        finally:
+            ending.cancel()
 
     def signal(self, number: int) -> None:
         self._say({"signal": number})

@@ -11,6 +11,7 @@ from yarl import URL
 
 from noonday.domain.execution import Cause, Execution
 from noonday.domain.outcome import Failed, Outcome
+from noonday.domain.services import find_url, variable_of
 from noonday.domain.target import ServiceTarget
 from noonday.ports import Run
 from noonday.targets.answers import Answer, accepted, full_result, job_result
@@ -28,7 +29,7 @@ class ServiceRunner:
 
     async def run(self, run: Run, target: ServiceTarget) -> Outcome:
         try:
-            url = join_endpoint(base_url(self._config.services, target.service), target.endpoint)
+            url = join_endpoint(base_url(self._config, target.service), target.endpoint)
             body = json.dumps(job_context(run), ensure_ascii=False, allow_nan=False).encode()
         except (Refused, TypeError, ValueError) as exc:
             return Failed(error=f"not called: {exc}", retryable=False)
@@ -49,7 +50,7 @@ class ServiceRunner:
 
     def domain_of(self, target: ServiceTarget) -> str | None:
         try:
-            return domain_of(base_url(self._config.services, target.service))
+            return domain_of(base_url(self._config, target.service))
         except Refused:
             return None
 
@@ -85,21 +86,12 @@ def _triggered_by(execution: Execution) -> str:
             assert_never(never)
 
 
-def service_env_name(service: str) -> str:
-    """`email-service`, `email` and `EMAIL_SERVICE_URL` all mean the variable EMAIL_SERVICE_URL."""
-    words = re.sub(r"[^A-Z0-9]+", "_", service.upper()).strip("_")
-    words = words.removesuffix("_URL").removesuffix("_SERVICE")
-    return f"{words}_SERVICE_URL"
-
-
-def base_url(services: Mapping[str, str], service: str) -> str:
-    if service in services:
-        return services[service]
-    wanted = service_env_name(service)
-    for name, url in services.items():
-        if service_env_name(name) == wanted:
-            return url
-    raise Refused(f"the service {service!r} has no URL: set {wanted}")
+def base_url(config: TargetsConfig, service: str) -> str:
+    """What the settings say goes before what is stored."""
+    found = find_url(config.services, service) or config.find_service(service)
+    if found is None:
+        raise Refused(f"the service {service!r} has no URL: set {variable_of(service)} or add the service")
+    return found
 
 
 def join_endpoint(base: str, endpoint: str) -> str:

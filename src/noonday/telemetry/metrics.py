@@ -13,8 +13,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from noonday.domain.breaker import BreakerState
-from noonday.domain.execution import Cause, Road, SkipReason
-from noonday.domain.job import Job, Lane
+from noonday.domain.execution import Cause, Execution, Road, SkipReason
+from noonday.domain.job import Job, JobId, Lane
 from noonday.domain.outcome import Cancelled, Completed, Failed, Outcome, TimedOut
 from noonday.ports import Claim
 from noonday.store.backlog import Backlog
@@ -102,7 +102,7 @@ class Metrics(Collector):
     def planned(self, job: Job, fires: int) -> None:
         self._planned.add((job.timing.schedule.type, *_LANES[job.lane]), fires)
 
-    def skipped(self, reason: SkipReason, count: int) -> None:
+    def skipped(self, job_id: JobId, reason: SkipReason, count: int) -> None:
         self._skips.add(_REASONS[reason], count)
 
     def enqueued(self, lane: Lane, count: int) -> None:
@@ -130,6 +130,9 @@ class Metrics(Collector):
         again = isinstance(outcome, TimedOut) or (isinstance(outcome, Failed) and outcome.retryable)
         if again and claim.execution.failures < claim.job.retry.max_retries:
             self._retries.add()
+
+    def progressed(self, execution: Execution, fraction: float | None, message: str | None) -> None:
+        pass  # of interest to those who watch a run, not to those who count
 
     def lease_lost(self) -> None:
         self._losses.add()

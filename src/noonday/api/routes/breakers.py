@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from noonday.api.breakers import BreakerPage, BreakerShape, breaker_json
 from noonday.api.callers import Who, needs
 from noonday.api.services import Ask, v2_is_on
+from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.domain.breaker import BreakerState
 
@@ -20,11 +21,14 @@ Domain = Annotated[
     str, Path(description="the host, with its port where that is not the scheme's own", max_length=300)
 ]
 
+_SEARCH = "a search such as `state:open domain:*.example.com trips:>3`; a plain word is a part of the domain"
+
 
 class BreakerQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: BreakerState | None = None
+    q: Annotated[str, Field(max_length=searching.LONGEST, description=_SEARCH)] | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
@@ -36,7 +40,8 @@ class BreakerQuery(BaseModel):
     summary="Domains that failed, those that are held back first; `parked` counts who waits for them",
 )
 async def find(query: Annotated[BreakerQuery, Query()], ask: Ask) -> Response:
-    page, parked = await ask.breakers.page(query.state, limit=query.limit, offset=query.offset)
+    terms = searching.parse(query.q or "", search_fields.BREAKERS, ask.clock.now())
+    page, parked = await ask.breakers.page(query.state, limit=query.limit, offset=query.offset, terms=terms)
     shown = [breaker_json(seen) for seen in page.items]
     return JSONResponse(
         {

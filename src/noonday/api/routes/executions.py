@@ -1,4 +1,4 @@
-"""The history of jobs, under version 2 and under the seeds' version 1."""
+"""The history of jobs."""
 
 from __future__ import annotations
 
@@ -6,37 +6,42 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from noonday.api.callers import Who, needs
+from noonday.api.paging import Paging, own_service, paged
 from noonday.api.routes.jobs import JobRef
 from noonday.api.schemas import attempt_json, execution_json
 from noonday.api.services import Ask, v2_is_on
 from noonday.api.shapes import ExecutionDetail, ExecutionPage, ExecutionShape
+from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.domain.execution import ExecutionState
+from noonday.store.history import ExecutionFilter
 
 router = APIRouter(tags=["executions"])
 
 ExecutionRef = Annotated[str, Path(alias="execution", description="the execution's id", max_length=200)]
 _READ = [needs(Right.READ)]
 _V2 = [Depends(v2_is_on)]
-_DEPRECATED_AT = "@1798761600"  # RFC 9745: 2027-01-01
+_SEARCH = (
+    "a search such as `status:failed job:digest* due:<2d took:>30s`; a plain word is a part of the job's name"
+)
 
 
-class HistoryQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ExecutionQuery(Paging):
     status: ExecutionState | None = None
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    q: Annotated[str, Field(max_length=searching.LONGEST, description=_SEARCH)] | None = None
 
 
-def _points_to_v2(request: Request, response: Response) -> None:
-    """Version 1 still answers, and says where its successor is."""
-    response.headers["Deprecation"] = _DEPRECATED_AT
-    successor = request.url.path.replace("/api/v1/", "/api/v2/", 1)
-    response.headers["Link"] = f'<{successor}>; rel="successor-version"'
+@router.get(
+    "/api/v2/executions",
+    dependencies=_V2 + _READ,
+    responses={200: {"model": ExecutionPage}},
+    summary="The history of all jobs, newest first",
+)
+async def find(query: Annotated[ExecutionQuery, Query()], request: Request, ask: Ask, who: Who) -> Response:
+    return await _listed(query, request, ask, who)
 
 
 @router.get(
@@ -45,22 +50,24 @@ def _points_to_v2(request: Request, response: Response) -> None:
     responses={200: {"model": ExecutionPage}},
     summary="The history of a job, newest first",
 )
-@router.get(
-    "/api/v1/jobs/{job}/executions",
-    dependencies=_READ,
-    responses={200: {"model": ExecutionPage}},
-    summary="The history of a job, newest first",
-    deprecated=True,
-)
-async def history(
-    job: JobRef, query: Annotated[HistoryQuery, Query()], request: Request, ask: Ask
+async def find_of_job(
+    job: JobRef, query: Annotated[ExecutionQuery, Query()], request: Request, ask: Ask, who: Who
 ) -> Response:
-    page = await ask.executions.page(job, limit=query.limit, offset=query.offset, status=query.status)
-    shown = [execution_json(execution) for execution in page.items]
-    return _answer(
-        request,
-        {"executions": shown, "total": page.total, "limit": page.limit, "offset": page.offset},
+    return await _listed(query, request, ask, who, job)
+
+
+async def _listed(
+    query: ExecutionQuery, request: Request, ask: Ask, who: Who, job: str | None = None
+) -> Response:
+    wanted = ExecutionFilter(
+        status=query.status,
+        service=own_service(who),
+        terms=searching.parse(query.q or "", search_fields.EXECUTIONS, ask.clock.now()),
     )
+    page = await ask.executions.find(
+        wanted, job=job, limit=query.limit, offset=query.offset, after=query.mark()
+    )
+    return paged(request, "executions", [execution_json(one) for one in page.items], page)
 
 
 @router.get(
@@ -69,17 +76,10 @@ async def history(
     responses={200: {"model": ExecutionDetail}},
     summary="One execution with its attempts",
 )
-@router.get(
-    "/api/v1/executions/{execution}",
-    dependencies=_READ,
-    responses={200: {"model": ExecutionDetail}},
-    summary="One execution with its attempts",
-    deprecated=True,
-)
-async def read(execution: ExecutionRef, request: Request, ask: Ask) -> Response:
+async def read(execution: ExecutionRef, ask: Ask) -> Response:
     found = await ask.executions.get(execution)
     attempts = await ask.executions.attempts(execution)
-    return _answer(request, execution_json(found) | {"attempts": [attempt_json(one) for one in attempts]})
+    return JSONResponse(execution_json(found) | {"attempts": [attempt_json(one) for one in attempts]})
 
 
 @router.post(
@@ -91,10 +91,3 @@ async def read(execution: ExecutionRef, request: Request, ask: Ask) -> Response:
 )
 async def cancel(execution: ExecutionRef, ask: Ask, who: Who) -> Response:
     return JSONResponse(execution_json(await ask.executions.cancel(execution, who.name)), 202)
-
-
-def _answer(request: Request, shown: dict[str, object]) -> JSONResponse:
-    response = JSONResponse(shown)
-    if request.url.path.startswith("/api/v1/"):
-        _points_to_v2(request, response)
-    return response

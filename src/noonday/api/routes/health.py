@@ -31,13 +31,13 @@ async def live() -> Response:
 @router.get(
     "/health/ready",
     dependencies=[open_to_all],
-    responses={200: {"model": Ready}},
+    responses={200: {"model": Ready}, 503: {"model": Ready}},
     summary="Requests may be sent here",
 )
 @router.get(
     "/health",
     dependencies=[open_to_all],
-    responses={200: {"model": Ready}},
+    responses={200: {"model": Ready}, 503: {"model": Ready}},
     summary="As ready, for older checks",
 )
 async def ready(ask: Ask) -> Response:
@@ -60,7 +60,7 @@ async def metrics(ask: Ask) -> Response:
 @router.get(
     "/api/v2/scheduler/health",
     dependencies=[Depends(v2_is_on), needs(Right.READ)],
-    responses={200: {"model": SchedulerHealth}},
+    responses={200: {"model": SchedulerHealth}, 503: {"model": SchedulerHealth}},
     summary="How the scheduler fares",
 )
 async def scheduler(ask: Ask) -> Response:
