@@ -21,6 +21,7 @@ from noonday.instance.parts import Parts
 from noonday.instance.server import Server
 from noonday.settings import Settings
 from noonday.targets.signing import check_callback_token
+from noonday.web import routes as pages
 
 __all__ = ["opened"]
 
@@ -64,6 +65,7 @@ async def opened(
         scrape=scrape,
     )
     app = create_app(services)
+    pages.install(app)
     server = Server(app)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve([sock]), name="api")

@@ -21,6 +21,7 @@ MAX_BODY = 1 << 20
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALWAYS_OPEN = ("/health/live", "/health/ready")  # probes come by addresses nobody listed; they learn nothing
 _WEBHOOK = "/api/v2/triggers/webhook"
+_PAGES = "/ui/"  # whose forms are forms
 _JSON_LIKE = (
     "application/json",
     "application/x-www-form-urlencoded",
@@ -126,7 +127,7 @@ async def _read(headers: Headers, receive: Receive) -> bytes | Response:
 
 
 def _checked(scope: Scope, headers: Headers, body: bytes) -> Response | None:
-    if not body or _is_webhook(scope["path"]):
+    if not body or _is_webhook(scope["path"]) or scope["path"].startswith(_PAGES):
         return None
     media = headers.get("content-type", _JSON_LIKE[0]).partition(";")[0].strip().lower()
     if media not in _JSON_LIKE and not media.endswith("+json"):
