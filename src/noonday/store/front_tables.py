@@ -79,3 +79,28 @@ events = Table(
     kept("payload", Json),
     sqlite_autoincrement=True,  # a number never comes again, even after everything was pruned
 )
+
+# A browser that is signed in; the cookie holds the text of which `id` is the digest.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    kept("name", Text),
+    kept("role", Text),
+    Column("service", Text),
+    Column("key_id", Id),  # of one that signed in with an API key: it ends with the key
+    kept("created_at", Instant),
+    kept("expires_at", Instant),
+    Index("sessions_expires_idx", "expires_at"),
+)
+
+# What a running attempt writes, as it writes it; `place` counts characters from the beginning.
+outputs = Table(
+    "outputs",
+    metadata,
+    Column("execution_id", Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    kept("at", Instant),
+    kept("text", Text),
+)

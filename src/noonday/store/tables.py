@@ -103,6 +103,7 @@ jobs = Table(
     kept("status", Text, "'pending'"),
     kept("schedule_enabled", Boolean, "true"),
     kept("is_paused", Boolean, "false"),
+    Column("paused_until", Instant),
     Column("next_run_at", Instant),
     Column("last_run_at", Instant),
     Column("last_status", Text),
@@ -139,6 +140,12 @@ jobs = Table(
         "trigger_webhook",
         sqlite_where=sql("trigger_webhook IS NOT NULL"),
         postgresql_where=sql("trigger_webhook IS NOT NULL"),
+    ),
+    Index(
+        "jobs_paused_idx",
+        "paused_until",
+        sqlite_where=sql("paused_until IS NOT NULL"),
+        postgresql_where=sql("paused_until IS NOT NULL"),
     ),
     # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
     Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
