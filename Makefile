@@ -13,13 +13,16 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	&& { echo "$$python"; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test soak check fmt lock bench openapi clean
+.PHONY: help run demo cluster test soak check fmt lock bench openapi screenshots clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp ## start Noonday on http://127.0.0.1:8060 (ARGS="--port 9000" to change something)
 	@exec $(BIN)/noonday serve $(ARGS)
+
+demo: $(VENV)/run.stamp ## the same with forty jobs, a week of history and services to call (ARGS=--remove takes them away)
+	@exec $(BIN)/noonday demo $(ARGS)
 
 cluster: $(VENV)/dev.stamp ## three instances on PostgreSQL and Valkey, to see fail-over live (ARGS="--restart")
 	@exec $(BIN)/python -m demo.cluster $(ARGS)
@@ -28,6 +31,7 @@ test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels
 ifdef TESTS
 	$(PYTEST) $(TESTS)
 else
+	@$(BIN)/python -m tests.web.chromium
 	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
 	$(PYTEST) -m "crash or cluster" -n 2 --dist loadgroup
 	$(PYTEST) -m "not crash and not cluster and not soak" -n 2 --maxschedchunk 8
@@ -52,6 +56,9 @@ bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--
 openapi: $(VENV)/dev.stamp ## write docs/openapi.json and the client anew (ARGS=--accept-breaking before the first release)
 	$(BIN)/python -m tools.openapi $(ARGS)
 	$(BIN)/python -m tools.client
+
+screenshots: $(VENV)/dev.stamp ## pictures of every page into docs/images (ARGS="jobs overview" for some)
+	$(BIN)/python -m tools.screenshots $(ARGS)
 
 LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade)

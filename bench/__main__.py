@@ -16,7 +16,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from bench import limits, scenarios, stored
+from bench import limits, pages, scenarios, stored
 from bench.machinery import Place, run
 from noonday.store import migrate
 from noonday.store.database import Database
@@ -142,6 +142,7 @@ def main() -> None:
     parser.add_argument("--burst", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3, help="of drain and limit; the median counts")
     parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--pages", type=int, default=10_000, help="jobs behind the measured pages, 0: none")
     chosen = parser.parse_args()
     chosen.rates = [int(rate) for rate in chosen.rates.split(",") if rate]
     roads = chosen.roads.split(",")
@@ -162,6 +163,9 @@ def main() -> None:
                 if road == "streams" and "postgres" in drained:
                     found[-1]["before"] = drained[road] / drained["postgres"]
                 tell(found[-1])
+    if chosen.pages:
+        found.append(pages.measure(chosen.pages))
+        pages.tell(found[-1])
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latest.json").write_text(json.dumps(found, indent=2) + "\n")
     print(f"\nwritten to {RESULTS / 'latest.json'}")

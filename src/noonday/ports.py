@@ -25,6 +25,10 @@ async def _nobody_listens(fraction: float | None, message: str | None) -> None:
     pass
 
 
+def _nobody_reads(text: str) -> None:
+    pass
+
+
 @dataclass(slots=True, kw_only=True)
 class Run:
     """One attempt in progress: what the runner hands to a target.
@@ -38,6 +42,7 @@ class Run:
     timeout: timedelta
     grace: timedelta = timedelta(seconds=5)
     progress: Callable[[float | None, str | None], Awaitable[None]] = _nobody_listens
+    output: Callable[[str], None] = _nobody_reads  # what it writes, as it does; from any thread, never waits
     partial: Result = field(default=NOTHING)
 
     def keep(self, result: Result) -> None:

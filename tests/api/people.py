@@ -17,6 +17,7 @@ from noonday.api.door.tokens import KeySource, Known, Tokens, secret_key
 from noonday.api.services import ApiServices
 from noonday.clock import Clock
 from noonday.control.keys import Keys
+from noonday.control.sessions import Sessions
 from noonday.domain.access import Caller, Role
 from noonday.domain.claims import BadToken, Rules
 from tests.api.caller import Api, StillClock, client_of
@@ -68,7 +69,9 @@ def guarded(services: ApiServices, *sources: KeySource) -> tuple[ApiServices, Ke
     """The same API, closed: by API keys, and by tokens with the secret above unless told otherwise."""
     keys = Keys(services.db, services.clock)
     tokens = Tokens(sources or (Known(secret_key(SECRET)),), RULES, services.clock)
-    return replace(services, identify=Credentials(keys, tokens), keys=keys), keys
+    return replace(
+        services, identify=Credentials(keys, tokens, Sessions(services.db, services.clock)), keys=keys
+    ), keys
 
 
 async def judged(source: KeySource, text: str, clock: Clock | None = None) -> Caller | None:

@@ -26,6 +26,7 @@ CALLS: Final[list[tuple[str, str, Any]]] = [
     ("PATCH", "/api/v2/jobs/{job}", {"description": "new"}),
     ("DELETE", "/api/v2/jobs/{job}", None),
     ("POST", "/api/v2/jobs/{job}/pause", None),
+    ("POST", "/api/v2/jobs/{job}/skip-next", None),
     ("POST", "paused /api/v2/jobs/{job}/resume", None),
     ("POST", "disabled /api/v2/jobs/{job}/enable", None),
     ("POST", "/api/v2/jobs/{job}/disable", None),

@@ -171,3 +171,16 @@ def test_it_has_an_empty_history_at_first(cli: Terminal) -> None:
     assert cli("history", "--status", "skiped").err.startswith(
         "noonday: --status: 'skiped' is unknown; did you mean skipped?"
     )
+
+
+def test_it_pauses_until_a_moment_and_skips_the_next_run(cli: Terminal) -> None:
+    cli("jobs", "add", "a", *FAR, "--url", "http://a.example/")
+    first = cli("jobs", "show", "a", "--json").json["next_run_at"]
+    answer = cli("jobs", "skip-next", "a", "--json")
+    assert "skipped the next run of a" in answer.err
+    assert answer.json["jobs"][0]["next_run_at"] > first
+    (paused,) = cli("jobs", "pause", "a", "--until", "2999-01-01T00:00", "--json").json["jobs"]
+    assert (paused["is_paused"], paused["paused_until"]) == (True, "2999-01-01T00:00:00Z")
+    (paused,) = cli("jobs", "pause", "a", "--until", "2h", "--json").json["jobs"]
+    assert paused["paused_until"] < "2999"
+    assert cli("jobs", "pause", "a", "--until", "soon").code == 2

@@ -56,11 +56,13 @@ def _die_with_parent() -> None:
 class Node:
     """Keeps its name, port and log over all its starts."""
 
-    def __init__(self, name: str, port: int, env: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, name: str, port: int, env: Mapping[str, str], folder: Path, command: str = "serve"
+    ) -> None:
         self.name = name
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / f"{name}.log"
-        self._command = [sys.executable, "-m", "noonday", "serve", "--port", str(port)]
+        self._command = [sys.executable, "-m", "noonday", command, "--port", str(port)]
         self._env = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
         self._env |= {"SCHEDULER_INSTANCE_ID": name, "PYTHONUNBUFFERED": "1", **env}
         self._folder = folder

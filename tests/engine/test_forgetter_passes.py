@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, func, select
 
+from noonday.control.sessions import Sessions
+from noonday.domain.access import Caller, Role
 from noonday.engine.forgetter import ForgetterConfig
 from noonday.store import deliveries, events, replays
 from noonday.store.deliveries import Delivery
@@ -13,6 +15,7 @@ from noonday.store.events import News
 from noonday.store.front_tables import deliveries as deliveries_table
 from noonday.store.front_tables import events as events_table
 from noonday.store.front_tables import replays as replays_table
+from noonday.store.front_tables import sessions as sessions_table
 from noonday.store.replays import Claim
 from noonday.testing import ManualInstance
 
@@ -46,6 +49,17 @@ async def test_it_forgets_in_batches_what_is_of_no_use_any_more(scheduler: Manua
     scheduler.clock.advance(days=4)
     await forgetter.run_once()
     assert await left(scheduler) == (2, 5, 3)
+
+
+async def test_it_forgets_browsers_whose_session_ran_out(scheduler: ManualInstance) -> None:
+    made = Sessions(scheduler.db, scheduler.clock)
+    _, cookie = await made.begin(Caller(name="ada", role=Role.VIEWER))
+    count = select(func.count()).select_from(sessions_table)
+    for hours, kept in ((11, 1), (1, 0)):
+        scheduler.clock.advance(hours=hours)
+        await scheduler.engine.forgetter.run_once()
+        assert await scheduler.db.read(lambda conn: conn.execute(count).scalar_one()) == kept
+    assert await made.find(cookie) is None
 
 
 async def test_it_keeps_as_many_events_as_the_engine_was_told(scheduler: ManualInstance) -> None:

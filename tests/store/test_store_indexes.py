@@ -11,9 +11,10 @@ from sqlalchemy import Connection, event
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Lane
-from noonday.store import executions, jobs
+from noonday.store import executions, jobs, pauses
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
+from noonday.store.open_runs import open_runs
 from tests.factories import LEASE, NOON, a_job, an_execution
 from tests.store.store_steps import MINUTE, add, claim, ending, plan
 
@@ -125,6 +126,18 @@ def test_looking_for_dead_leases_reads_running_ones_alone(full: Database) -> Non
 def test_looking_for_changes_reads_changed_jobs_alone(full: Database) -> None:
     plans = explained(full, jobs.changed)
     assert "jobs_dirty_idx" in plans[0]
+
+
+def test_looking_for_pauses_that_end_reads_those_alone(full: Database) -> None:
+    plans = explained(full, lambda conn: pauses.over(conn, NOON))
+    assert "jobs_paused_idx" in plans[0]
+    plans = explained(full, pauses.next_end)
+    assert "jobs_paused_idx" in plans[0]
+
+
+def test_what_is_open_of_a_job_is_found_without_its_history(full: Database) -> None:
+    job = full.write_now(lambda conn: jobs.due(conn, NOON, 1))[0]
+    no_full_scan(explained(full, lambda conn: open_runs(conn, job.id)))
 
 
 def test_planning_scans_no_table(full: Database) -> None:

@@ -191,3 +191,21 @@ class Holder:
 
 
 not_callable = 7
+
+
+@task("say-async", registry=tasks)
+async def say_async(*lines: str) -> None:
+    for line in lines:
+        current().output(line)
+
+
+@task("say-thread", registry=tasks)
+def say_thread(*lines: str) -> None:
+    for line in lines:
+        current().output(line)
+
+
+@task("say-process", mode="process", registry=tasks)
+def say_process(*lines: str) -> None:
+    for line in lines:
+        current().output(line)

@@ -52,7 +52,7 @@ class Faucet(asyncio.ReadTransport):
 
 
 async def test_a_flood_is_made_to_pause() -> None:
-    output, faucet = Output(), Faucet()
+    output, faucet = Output(lambda _: None), Faucet()
     output.connection_made(faucet)
     poured = 0
     while faucet.open and poured < 2 * 1024 * 1024:

@@ -150,6 +150,7 @@ READ_ONLY = frozenset(
         "id",
         "status",
         "is_paused",
+        "paused_until",
         "next_run_at",
         "next_runs",
         "schedule_words",
@@ -221,6 +222,10 @@ class RunBody(Body):
     config: dict[str, Any] | None = Field(None, description="in place of the job's config")
 
 
+class PauseBody(Body):
+    until: Instant | None = Field(None, description="when the pause ends by itself; without it, never")
+
+
 class ResumeBody(Body):
     catch_up: bool = Field(False, description="treat what fell into the pause as the misfire rules say")
 
@@ -248,6 +253,10 @@ class ReportBody(Body):
 
     progress: Annotated[float, Field(ge=0, le=1)] | None = None
     message: Annotated[str, Field(max_length=1000)] | None = None
+    output: (
+        Annotated[str, Field(max_length=64 * 1024, description="what it has written since the last report")]
+        | None
+    ) = None
 
 
 Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]

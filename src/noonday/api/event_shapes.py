@@ -78,7 +78,7 @@ def without_number(chunk: bytes) -> bytes:
 
 
 def _subject(event: Event) -> str | None:
-    if event.execution_id is not None and event.kind.startswith("execution"):
+    if event.execution_id is not None and event.kind.startswith(("execution", "output")):
         return f"executions/{event.execution_id}"
     if event.job_id is not None:
         return f"jobs/{event.job_id}"

@@ -65,6 +65,7 @@ _EXAMPLES: Final[Mapping[str, Examples]] = {
         "the last day of the month": {"cron_expression": "0 6 L * *"},
     },
     "RunBody": {"with another config": {"config": {"maxUsers": 1}}},
+    "PauseBody": {"until the holidays are over": {"until": "2099-01-07T08:00:00+01:00"}},
     "ResumeBody": {"what was missed runs too": {"catch_up": True}},
     "DrainBody": {"one instance": {"instance": "web-3"}},
     "MoveBody": {"two jobs to the streams": {"to": 2, "jobs": ["nightly", "report"]}},

@@ -11,6 +11,7 @@ from typing import Any
 from noonday.api.bodies import JobBody
 from noonday.api.schedules import apply_timing, instant_text, number, timing_json, to_timing
 from noonday.api.targets import apply_target, default_name, target_json, target_url
+from noonday.control.outputs import Reading
 from noonday.control.secrets import redacted, restored
 from noonday.domain.events import SKIP_WORDS, WAIT_WORDS
 from noonday.domain.execution import Attempt, Cause, Execution
@@ -32,7 +33,16 @@ from noonday.domain.occurrences import next_after, upcoming
 from noonday.domain.outcome import Result
 from noonday.domain.schedule import Timing
 
-__all__ = ["JobBody", "JobDefaults", "apply_body", "attempt_json", "execution_json", "job_json", "to_job"]
+__all__ = [
+    "JobBody",
+    "JobDefaults",
+    "apply_body",
+    "attempt_json",
+    "execution_json",
+    "job_json",
+    "output_json",
+    "to_job",
+]
 
 NEXT_RUNS = 3
 
@@ -166,6 +176,7 @@ def job_json(job: Job, now: datetime | None = None) -> dict[str, Any]:
         "scheduler_version": job.scheduler_version,
         "status": job.state.value,
         "is_paused": job.paused,
+        "paused_until": instant_text(job.paused_until),
         "next_run_at": instant_text(runs[0]) if runs else None,
         "next_runs": [instant_text(run) for run in runs],
         "schedule_words": _in_words(job.timing, job.id),
@@ -184,6 +195,7 @@ def _next_runs(job: Job, now: datetime | None) -> list[datetime]:
     cursor = job.next_run_at
     if cursor is None or not job.armed:
         return []
+    now = now and max(now, job.skipped_through or now)
     if now is not None and cursor > now:
         first = next_after(job.timing, job.id, now)
         if first is not None and first < cursor:
@@ -258,6 +270,26 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "error_message": attempt.error,
         "stack_trace": attempt.stack,
         **_result_json(attempt.result),
+    }
+
+
+def output_json(reading: Reading) -> dict[str, Any]:
+    return {
+        "execution_id": reading.execution.id,
+        "attempt": reading.attempt,
+        "newest_attempt": reading.newest,
+        "pieces": [
+            {
+                "place": one.piece.place,
+                "line": one.piece.line,
+                "at": instant_text(one.at),
+                "text": one.piece.text,
+            }
+            for one in reading.written
+        ],
+        "next": reading.next,
+        "more": reading.more,
+        "ended": reading.ended,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
@@ -17,21 +17,29 @@ from noonday.clock import Clock
 from noonday.control.audit import Audit
 from noonday.control.breakers import Breakers
 from noonday.control.bulk import Bulk
+from noonday.control.calendars import Calendars
 from noonday.control.ends import Ends
 from noonday.control.engines import Engines
 from noonday.control.executions import CheckToken, Executions
 from noonday.control.forecast import Forecasts
+from noonday.control.insights import Insights
 from noonday.control.instances import Instances
 from noonday.control.jobs import Jobs
 from noonday.control.keys import Keys
+from noonday.control.listing import Listing
+from noonday.control.loads import Loads
+from noonday.control.outputs import Outputs
+from noonday.control.overview import Overview
 from noonday.control.owners import Owners
 from noonday.control.rebalance import Rebalancing
 from noonday.control.registry import Registry
 from noonday.control.replays import Answers
 from noonday.control.schedulers import Schedulers
 from noonday.control.services import ServiceUrls
+from noonday.control.sessions import Sessions
 from noonday.control.statistics import Statistics
 from noonday.control.system import LocalStatus, System
+from noonday.control.timeline import Timelines
 from noonday.control.triggers import Triggers
 from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.errors import Unavailable
@@ -39,6 +47,7 @@ from noonday.domain.job import Job
 from noonday.domain.rates import Rate
 from noonday.domain.signatures import Secret
 from noonday.ports import Silence, Telemetry
+from noonday.settings.sources import Source
 from noonday.store.database import Database
 
 __all__ = ["ApiServices", "Ask", "Services", "v2_is_on"]
@@ -76,6 +85,7 @@ class ApiServices:
     access: Access = field(default_factory=Access)
     identify: Identify = anybody
     keys: Keys | None = None  # those that `identify` knows; made here if there are none
+    settings: Callable[[], Sequence[Source]] = tuple  # those in force, without their secrets
     trigger_rate: Rate | None = None
     webhook_secrets: tuple[Secret, ...] = ()  # with one, webhook calls must be signed
     pubsub_enabled: bool = False
@@ -90,19 +100,14 @@ class ApiServices:
 
 class Services:
     def __init__(self, given: ApiServices) -> None:
-        self.clock = given.clock
-        self.origins = given.access.origins
-        self.defaults = given.defaults
-        self.v2_enabled = given.v2_enabled
-        self.webhook_secrets = given.webhook_secrets
-        self.pubsub_enabled = given.pubsub_enabled
-        self.scrape = given.scrape
-        self.identify = given.identify
+        self._keep(given)
         self.jobs = Jobs(given.db, given.clock, vet=given.vet)
         self.bulk = Bulk(given.db, given.clock, self.jobs)
+        self.listing = Listing(given.db)
         self.executions = Executions(
             given.db, given.clock, check_token=given.check_token, telemetry=given.telemetry
         )
+        self.outputs = Outputs(given.db, given.clock)
         self.ends = Ends(given.db)
         self.audit = Audit(given.db, self.jobs)
         self.events = Hub(given.db, given.clock, keep=given.events_kept)
@@ -113,13 +118,30 @@ class Services:
         self.service_urls = ServiceUrls(given.db, given.clock, given.service_urls, vet=given.vet_url)
         self.system = System(given.db, given.clock, given.status, given.leader_key)
         self.instances = Instances(given.db, given.clock, given.leader_key)
+        self.overview = Overview(given.db, given.clock, self.instances)
         self.engines = Engines(given.db, given.clock)
         self.statistics = Statistics(given.db, given.clock)
+        self.insights = Insights(given.db, given.clock, self.statistics)
         self.forecasts = Forecasts(given.db, given.clock)
         self.rebalancing = Rebalancing(given.db, given.clock, self.jobs)
+        self.timelines = Timelines(given.db, given.clock)
+        self.loads = Loads(given.db, given.clock)
+        self.calendars = Calendars(given.db, given.clock, self.loads)
         self.owners = Owners(given.db)
         self.keys = given.keys or Keys(given.db, given.clock)
+        self.sessions = Sessions(given.db, given.clock)
         self.triggers = Triggers(given.db, given.clock, self.jobs, given.telemetry)
+
+    def _keep(self, given: ApiServices) -> None:
+        self.clock = given.clock
+        self.origins = given.access.origins
+        self.defaults = given.defaults
+        self.v2_enabled = given.v2_enabled
+        self.webhook_secrets = given.webhook_secrets
+        self.pubsub_enabled = given.pubsub_enabled
+        self.scrape = given.scrape
+        self.identify = given.identify
+        self.settings = given.settings
 
     def close(self) -> None:
         """Answer everybody who still waits: the server is about to end."""

@@ -67,6 +67,7 @@ class JobShape(BaseModel):
     scheduler_version: int
     status: JobState
     is_paused: bool
+    paused_until: datetime | None
     next_run_at: datetime | None
     next_runs: list[datetime]
     schedule_words: str
@@ -158,6 +159,27 @@ class ExecutionShape(ResultShape):
 
 class ExecutionDetail(ExecutionShape):
     attempts: list[AttemptShape]
+
+
+class OutputPiece(BaseModel):
+    """`place` and `line` count the characters and the line ends before it, those that were left out too."""
+
+    place: int
+    line: int
+    at: datetime
+    text: str
+
+
+class OutputShape(BaseModel):
+    """Read on with `after=next`, at once if there is `more`; nothing comes any more once it has `ended`."""
+
+    execution_id: str
+    attempt: int
+    newest_attempt: int
+    pieces: list[OutputPiece]
+    next: int
+    more: bool
+    ended: bool
 
 
 class ExecutionPage(BaseModel):

@@ -31,6 +31,12 @@ _COMMANDS = (
         "serve:serve",
         "Run the scheduler: API, planner and workers in one process, or some of them.",
     ),
+    (
+        "Run it",
+        "demo",
+        "demo.command:demo",
+        "Try everything out: a fleet of jobs with a past, and the services they call.",
+    ),
     ("Run it", "worker", "worker:worker", "Run workers alone, in one process or in many."),
     ("Run it", "scheduler", "worker:scheduler", "Run the planner alone."),
     ("Run it", "migrate", "migrate:app", "Bring the database to the schema of this version, or back."),

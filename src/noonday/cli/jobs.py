@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from noonday.api.schemas import job_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, values
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import INTERRUPTED, report
@@ -83,9 +83,32 @@ def show(job: str, /, *, utc: Utc = False, json: Json = False, database_url: Db 
 
 
 @app.command
-def pause(*job: Refs, json: Json = False, database_url: Db = None) -> int:
-    """Hold the schedule of jobs. What falls due meanwhile is recorded as skipped."""
-    return _each(job, lambda desk, ref: desk.jobs.pause(ref, desk.by), "paused", json, database_url)
+def pause(*job: Refs, until: str | None = None, json: Json = False, database_url: Db = None) -> int:
+    """Hold the schedule of jobs. What falls due meanwhile is recorded as skipped.
+
+    Parameters
+    ----------
+    until:
+        When the pause ends by itself: a span from now such as 2h, or a time; in UTC unless it has an offset.
+    """
+
+    async def act(desk: Desk, ref: str) -> Job:
+        end = None if until is None else values.until("--until", until, desk.clock.now())
+        return await desk.jobs.pause(ref, desk.by, until=end)
+
+    return _each(job, act, "paused", json, database_url)
+
+
+@app.command
+def skip_next(*job: Refs, json: Json = False, database_url: Db = None) -> int:
+    """Let the next run of jobs not happen. It is recorded as skipped."""
+    return _each(
+        job,
+        lambda desk, ref: desk.jobs.skip_next(ref, desk.by),
+        "skipped the next run of",
+        json,
+        database_url,
+    )
 
 
 @app.command

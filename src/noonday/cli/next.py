@@ -12,8 +12,8 @@ from cyclopts import Parameter
 
 from noonday.cli import output, values
 from noonday.cli.flags import Json
-from noonday.cli.zones import changes
 from noonday.clock import SystemClock
+from noonday.domain.clock_changes import changes
 from noonday.domain.errors import invalid
 from noonday.domain.explain import explain
 from noonday.domain.occurrences import check, upcoming

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from noonday.domain.errors import invalid
 from noonday.domain.schedule import Cron, Frequency, Interval, IntervalUnit, Once, Schedule
 
-__all__ = ["duration", "instant", "interval", "schedule", "seconds", "zone"]
+__all__ = ["duration", "instant", "interval", "schedule", "seconds", "until", "zone"]
 
 _UNITS = {
     "s": IntervalUnit.SECONDS,
@@ -71,6 +71,11 @@ def instant(field: str, text: str, zone: ZoneInfo) -> datetime:
         raise invalid(field, text, "is no time: write 2027-01-31T02:00, or exactly with +01:00 or Z") from exc
     except OverflowError as exc:
         raise invalid(field, text, "is too far away") from exc
+
+
+def until(field: str, text: str, now: datetime) -> datetime:
+    """An ISO time, or a span from now."""
+    return now + interval(field, text).every if _PART.match(text.lower()) else instant(field, text, _UTC)
 
 
 def schedule(field: str, text: str, zone: ZoneInfo = _UTC) -> Schedule:

@@ -11,6 +11,7 @@ __all__ = [
     "CatchUp",
     "Cause",
     "ExecutionState",
+    "Grouping",
     "IntervalUnit",
     "JobState",
     "OnLost",
@@ -30,6 +31,7 @@ BulkAction = Literal["pause", "resume", "cancel", "run", "delete", "enable", "di
 CatchUp = Literal["none", "latest", "all"]
 Cause = Literal["schedule", "manual", "admin", "trigger", "upstream", "backfill"]
 ExecutionState = Literal["pending", "queued", "running", "completed", "failed", "cancelled", "skipped"]
+Grouping = Literal["none", "service", "tag"]
 IntervalUnit = Literal["seconds", "minutes", "hours", "days"]
 JobState = Literal["pending", "scheduled", "running", "paused", "completed", "failed", "cancelled"]
 OnLost = Literal["rerun", "fail"]
@@ -51,5 +53,6 @@ SkipReason = Literal[
     "max_runs",
     "edited",
     "cancelled",
+    "skipped",
 ]
 WaitReason = Literal["retry", "dependency", "overlap", "unknown_task", "breaker"]

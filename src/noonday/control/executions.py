@@ -19,14 +19,17 @@ from noonday.domain.execution import Attempt, Execution, ExecutionId, ExecutionS
 from noonday.domain.job import Job, JobId
 from noonday.domain.outcome import Completed, Failed
 from noonday.ports import Claim, Silence, Telemetry
-from noonday.store import audit, executions, history, jobs
+from noonday.store import audit, events, executions, glances, history, jobs, outputs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
+from noonday.store.events import News
 from noonday.store.executions import Ending
+from noonday.store.glances import Glance
 from noonday.store.history import ExecutionFilter
+from noonday.store.jsontext import clean_text
 from noonday.store.pages import Mark, Page
 
-__all__ = ["CheckToken", "Executions", "Report"]
+__all__ = ["CheckToken", "Executions", "Report", "found"]
 
 T = TypeVar("T")
 CheckToken = Callable[[ExecutionId, int, str], bool]
@@ -47,9 +50,7 @@ class Report:
 
     progress: float | None = None
     message: str | None = None
-
-
-_SIGN_OF_LIFE = Report()
+    output: str | None = None  # what it has written since
 
 
 class Executions:
@@ -103,17 +104,21 @@ class Executions:
 
         return await self._db.read(look)
 
+    async def glance(self, wanted: ExecutionFilter, *, limit: int = 50, after: Mark | None = None) -> Glance:
+        """As `find`, for people: with the names of the jobs, counts to choose by, a stretch at a time."""
+        return await self._db.read(lambda conn: glances.glance(conn, wanted, limit, after))
+
     async def get(self, execution_id: str) -> Execution:
-        return await self._db.read(lambda conn: _found(conn, execution_id))
+        return await self._db.read(lambda conn: found(conn, execution_id))
 
     async def attempts(self, execution_id: str) -> Sequence[Attempt]:
-        return await self._db.read(lambda conn: history.attempts(conn, _found(conn, execution_id).id))
+        return await self._db.read(lambda conn: history.attempts(conn, found(conn, execution_id).id))
 
     async def cancel(self, execution_id: str, by: str | None = None) -> Execution:
         """What waits is cancelled at once; what runs is asked to stop."""
 
         def work(conn: Connection, now: datetime) -> Execution:
-            before = _found(conn, execution_id)
+            before = found(conn, execution_id)
             if not before.state.open:
                 raise Conflict(f"execution {before.id} is {before.state}: there is nothing to cancel")
             after = executions.request_cancel(conn, before.id, by or NOBODY, now)
@@ -140,10 +145,20 @@ class Executions:
             cancel = executions.report(
                 conn, execution.id, execution.attempt, report.progress, report.message, now, extend
             )
+            if report.output:
+                outputs.add(conn, execution.id, execution.attempt, clean_text(report.output), now)
+                told = News(
+                    at=now,
+                    kind="output.written",
+                    job_id=execution.job_id,
+                    execution_id=execution.id,
+                    payload={"attempt": execution.attempt},
+                )
+                events.append(conn, [told])
             return execution, cancel
 
         execution, cancel = await self._write(work)
-        if report != _SIGN_OF_LIFE:
+        if report.progress is not None or report.message is not None:
             self._telemetry.progressed(execution, report.progress, report.message)
         return cancel
 
@@ -169,7 +184,7 @@ class Executions:
 
     def _running(self, conn: Connection, execution_id: str, token: str) -> Execution:
         """The execution, if the token is that of the attempt that runs now."""
-        execution = _found(conn, execution_id)
+        execution = found(conn, execution_id)
         newest = self._check_token(execution.id, execution.attempt, token)
         if newest and execution.state is ExecutionState.RUNNING:
             return execution
@@ -186,14 +201,15 @@ def _over(execution: Execution) -> Gone:
     )
 
 
-def _found(conn: Connection, execution_id: str) -> Execution:
+def found(conn: Connection, execution_id: str) -> Execution:
+    """Raises NotFound."""
     try:
-        found = executions.get(conn, str(UUID(execution_id)))
+        one = executions.get(conn, str(UUID(execution_id)))
     except ValueError:
-        found = None
-    if found is None:
+        one = None
+    if one is None:
         raise NotFound(f"there is no execution {execution_id!r}")
-    return found
+    return one
 
 
 def _heartbeat(conn: Connection, execution: Execution) -> timedelta | None:

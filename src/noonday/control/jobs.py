@@ -12,11 +12,13 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.control import cursor, dependencies
 from noonday.control.errors import Outdated
+from noonday.control.forcing import pending, refuse_overlap
 from noonday.control.rehearsal import Rehearsal, rehearse
+from noonday.control.skipping import pass_over_next
 from noonday.control.snapshots import difference, snapshot
-from noonday.domain.errors import Invalid, MoveRefused
+from noonday.domain.errors import Invalid, MoveRefused, Problem
 from noonday.domain.execution import Execution, ExecutionState, SkipReason
-from noonday.domain.job import Job, JobState, Overlap
+from noonday.domain.job import Job, JobState
 from noonday.domain.lifecycle import move, resting_state
 from noonday.domain.occurrences import check
 from noonday.store import audit, engine_versions, executions, jobs, records
@@ -138,18 +140,40 @@ class Jobs:
         """As `disable`, within a transaction of the caller's."""
         return self.changed(conn, now, id_or_name, lambda job: replace(job, enabled=False), by, revision)
 
-    async def pause(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
-        return await self._write(lambda conn, now: self.paused(conn, now, id_or_name, by, revision))
+    async def pause(
+        self,
+        id_or_name: str,
+        by: str | None = None,
+        revision: int | None = None,
+        *,
+        until: datetime | None = None,
+    ) -> Job:
+        """Hold its schedule, `until` then or until somebody resumes it; the end of a pause may be changed."""
+        return await self._write(
+            lambda conn, now: self.paused(conn, now, id_or_name, by, revision, until=until)
+        )
 
     def paused(
-        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+        self,
+        conn: Connection,
+        now: datetime,
+        id_or_name: str,
+        by: str | None,
+        revision: int | None = None,
+        *,
+        until: datetime | None = None,
     ) -> Job:
         """As `pause`, within a transaction of the caller's."""
+        if until is not None and until <= now:
+            raise Invalid(Problem("until", f"{until.isoformat()} has passed"))
         old = _locked(conn, id_or_name, now, revision)
+        if old.paused and old.state is not JobState.CANCELLED and until != old.paused_until:
+            return self._saved(conn, old, replace(old, paused_until=until), now, by, "pause")
         state = move(old.state, JobState.PAUSED, _HINTS.get(old.state, ""))
         check(old.timing)
         held = old if not old.enabled else cursor.hold(conn, old, now, SkipReason.PAUSED)
-        return self._saved(conn, old, replace(held, state=state, paused=True), now, by, "pause")
+        new = replace(held, state=state, paused=True, paused_until=until)
+        return self._saved(conn, old, new, now, by, "pause")
 
     async def resume(
         self,
@@ -179,11 +203,27 @@ class Jobs:
         if not old.paused:
             raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
         check(old.timing)
-        new = replace(old, paused=False)
+        new = replace(old, paused=False, paused_until=None)
         if new.enabled:
             new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
         new = replace(new, state=_resting(conn, new))
         return self._saved(conn, old, new, now, by, "resume")
+
+    async def skip_next(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
+        """Let its next run by the schedule not happen; the one after it comes as ever."""
+        return await self._write(lambda conn, now: self.next_skipped(conn, now, id_or_name, by, revision))
+
+    def next_skipped(
+        self, conn: Connection, now: datetime, id_or_name: str, by: str | None, revision: int | None = None
+    ) -> Job:
+        """As `skip_next`, within a transaction of the caller's."""
+        old = _locked(conn, id_or_name, now, revision)
+        check(old.timing)
+        new, due = pass_over_next(conn, old, now, by or NOBODY)
+        new = replace(new, state=_resting(conn, new))
+        jobs.skip_through(conn, new)
+        _record(conn, now, by, "skip-next", new, None, {"scheduled_for": due.isoformat()})
+        return new
 
     async def cancel(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
         """For good: nothing of it starts again, and what runs is asked to stop."""
@@ -230,7 +270,7 @@ class Jobs:
     ) -> Execution:
         """As `force_run`, within a transaction of the caller's."""
         job = jobs.lock(conn, id_or_name)
-        _refuse_overlap(conn, job)
+        refuse_overlap(conn, job)
         return self._forced(conn, job, records.forced(job, now, by, config), "force-run")
 
     async def retry(self, id_or_name: str, by: str | None = None) -> Execution:
@@ -241,7 +281,7 @@ class Jobs:
             if job.last_status != ExecutionState.FAILED:
                 last = f"its last run is {job.last_status}" if job.last_status else "it has not run yet"
                 raise MoveRefused(job.state, JobState.PENDING, f"{last}; force-run starts it all the same")
-            _refuse_overlap(conn, job)
+            refuse_overlap(conn, job)
             return self._forced(conn, job, records.forced(job, now, by, None), "retry")
 
         return await self._write(work)
@@ -266,7 +306,7 @@ class Jobs:
                 job_id=job.id,
                 next_run_at=job.next_run_at,
                 fire_count=job.fire_count,
-                state=_pending(job.state),
+                state=pending(job.state),
             )
             jobs.advance(conn, [moved])
         while not executions.plan(conn, [run]):  # two within one microsecond
@@ -322,24 +362,6 @@ def _at_rest(job: Job, work: OpenWork = NOTHING_OPEN) -> JobState:
 
 def _open_work(conn: Connection, job: Job) -> OpenWork:
     return open_work(conn, [job.id]).get(job.id, NOTHING_OPEN)
-
-
-def _pending(state: JobState) -> JobState:
-    """To pending along the table of moves; what is completed is scheduled again first."""
-    if state is JobState.COMPLETED:
-        state = move(state, JobState.SCHEDULED)
-    return move(state, JobState.PENDING)
-
-
-def _refuse_overlap(conn: Connection, job: Job) -> None:
-    """A forced run that the job's policy would only skip is better refused at once."""
-    if job.overlapping.overlap is not Overlap.SKIP:
-        return
-    work = _open_work(conn, job)
-    if work.running + work.forced >= job.overlapping.max_instances:
-        what = "a run of it is going on" if work.running else "a forced run of it is about to start"
-        hint = f"{what}, and its overlap is {job.overlapping.overlap} with max_instances"
-        raise MoveRefused(job.state, JobState.PENDING, f"{hint} {job.overlapping.max_instances}")
 
 
 def _record(

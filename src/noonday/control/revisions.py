@@ -18,8 +18,8 @@ __all__ = ["as_it_was", "gone_back"]
 # What people define. A pause stays a pause: going back to an earlier definition sets nothing in motion.
 _KEPT: Final = frozenset(
     {
-        *("id", "state", "paused", "next_run_at", "last_run_at", "last_status", "fire_count", "retry_count"),
-        *("created_at", "updated_at", "revision"),
+        *("id", "state", "paused", "paused_until", "next_run_at", "last_run_at", "last_status"),
+        *("skipped_through", "fire_count", "retry_count", "created_at", "updated_at", "revision"),
     }
 )
 _KINDS: Final = get_type_hints(Job)

@@ -12,7 +12,12 @@ from noonday.control.secrets import looks_secret, redacted
 from noonday.domain.job import Job
 
 # What the scheduler itself moves with each run is history, not a change that somebody made.
-_MOVING = frozenset({"next_run_at", "last_run_at", "last_status", "fire_count", "retry_count", "updated_at"})
+_MOVING = frozenset(
+    {
+        *("next_run_at", "skipped_through", "last_run_at", "last_status"),
+        *("fire_count", "retry_count", "updated_at"),
+    }
+)
 
 
 def snapshot(job: Job) -> dict[str, Any]:

@@ -105,14 +105,17 @@ class Triggers:
 
         return await self._jobs.change(id_or_name, edit, by)
 
-    async def remove(self, id_or_name: str, by: str | None = None) -> tuple[Job, Trigger]:
-        """The job, whose schedule stays, and what it waited for until now."""
+    async def remove(
+        self, id_or_name: str, by: str | None = None, kind: Kind | None = None
+    ) -> tuple[Job, Trigger]:
+        """Both, or one of them. The job, whose schedule stays, and what it waited for until now."""
         found = Trigger()
+        left = {each.value: None for each in Kind if kind in (None, each)}
 
         def edit(job: Job) -> Job:
             nonlocal found
             found = job.trigger
-            return replace(job, trigger=Trigger())
+            return replace(job, trigger=replace(job.trigger, **left))
 
         return await self._jobs.change(id_or_name, edit, by), found
 

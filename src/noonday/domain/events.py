@@ -21,6 +21,7 @@ SKIP_WORDS: Mapping[SkipReason, str] = {
     SkipReason.MAX_RUNS: "the job has had all its runs",
     SkipReason.EDITED: "the schedule was changed before it ran",
     SkipReason.CANCELLED: "the job was cancelled",
+    SkipReason.SKIPPED: "somebody skipped it",
 }
 
 WAIT_WORDS: Mapping[WaitReason, str] = {

@@ -61,6 +61,7 @@ class SkipReason(StrEnum):
     MAX_RUNS = "max_runs"
     EDITED = "edited"  # was due under a schedule that was changed before it was planned
     CANCELLED = "cancelled"
+    SKIPPED = "skipped"  # somebody asked for it
 
 
 class WaitReason(StrEnum):

@@ -131,6 +131,11 @@ def _bounds(timing: Timing, zone: ZoneInfo) -> Iterator[str]:
         yield f"spread over {_span(timing.jitter)}"
 
 
+def explain_availability(availability: Availability) -> str:
+    """Windows and calendar alone."""
+    return ", ".join(_availability(availability))
+
+
 def _availability(availability: Availability) -> Iterator[str]:
     if not availability.limited:
         return

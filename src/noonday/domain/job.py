@@ -117,6 +117,8 @@ class Job:
     state: JobState = JobState.PENDING
     enabled: bool = True
     paused: bool = False
+    paused_until: datetime | None = None  # a pause that ends by itself
+    skipped_through: datetime | None = None  # people let nothing of the schedule fire until after it
     next_run_at: datetime | None = None  # the next instant not yet planned, always one that will fire
     last_run_at: datetime | None = None
     last_status: str | None = None

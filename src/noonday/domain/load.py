@@ -67,14 +67,14 @@ def walks_of(all_jobs: Iterable[Job], now: datetime, start: datetime) -> dict[Jo
     known: dict[Hashable, Walk] = {}
     found: dict[JobId, Walk] = {}
     for job in all_jobs:
-        rhythm = _rhythm(job, now) or job.id
+        rhythm = rhythm_of(job, now) or job.id
         if rhythm not in known:
             known[rhythm] = _walk(job, now, start)
         found[job.id] = known[rhythm]
     return found
 
 
-def _rhythm(job: Job, now: datetime) -> Hashable:
+def rhythm_of(job: Job, now: datetime) -> Hashable:
     """What alone decides when a job fires, if it has wall-clock times and no bounds; else None."""
     timing = job.timing
     bounds = (timing.max_runs, timing.start_at, timing.end_at)

@@ -62,6 +62,7 @@ def arm(job: Job, now: datetime) -> Plan:
     Two exceptions, for they have but one instant: an immediate job that has not run yet is due at once, and
     a single run in the past is still good within its grace.
     """
+    now = max(now, job.skipped_through or now)
     if runs_left(job) == 0:
         return Plan(next_run_at=None, fire_count=job.fire_count)
     if is_fixed_delay(job.timing):
@@ -206,7 +207,8 @@ def _leap(job: Job, cap: int, cursor: datetime, now: datetime) -> Lapse | None:
 
 def _arm_single(job: Job, now: datetime) -> Plan:
     only = next(occurrences(job.timing, job.id, EARLIEST), None)
-    if only is None or (job.last_run_at is not None and job.last_run_at >= only.due_at):
+    done = max(filter(None, (job.last_run_at, job.skipped_through)), default=None)
+    if only is None or (done is not None and done >= only.due_at):
         return Plan(next_run_at=None, fire_count=job.fire_count)
     judged = misfire.judge(job, [only], None, now)
     if judged[0].skip is None:

@@ -14,6 +14,7 @@ class Topic(StrEnum):
     BREAKERS = "breakers"
     INSTANCES = "instances"
     SERVICES = "services"
+    OUTPUT = "output"
 
 
 _OF_SUBJECT: Final[Mapping[str, Topic]] = {
@@ -25,6 +26,7 @@ _OF_SUBJECT: Final[Mapping[str, Topic]] = {
     "leader": Topic.INSTANCES,
     "engine": Topic.INSTANCES,
     "service": Topic.SERVICES,
+    "output": Topic.OUTPUT,
 }
 # Who drains or resumes an instance is in the audit; that it happened is told by the instance itself.
 _CHANGES: Final = frozenset({"job", "execution", "breaker", "engine", "service"})
@@ -44,6 +46,7 @@ _PAST: Final[Mapping[str, str]] = {
     "resume": "resumed",
     "retry": "retried",
     "revert": "reverted",
+    "skip-next": "skipped",
     "update": "updated",
 }
 MANY: Final = "executions.many"  # more happened than is told one by one

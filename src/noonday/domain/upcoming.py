@@ -20,6 +20,7 @@ def fires(job: Job, now: datetime, since: datetime | None = None) -> Iterator[da
     cursor = job.next_run_at
     if cursor is None or not job.armed:
         return iter(())
+    now = max(now, job.skipped_through or now)
     if since is not None and since > max(cursor, now):
         return _from(job, cursor, since)
     if is_fixed_delay(job.timing):

@@ -27,10 +27,12 @@ from noonday.engine.forgetter import Forgetter, ForgetterConfig
 from noonday.engine.heartbeat import Heartbeat
 from noonday.engine.leases import LeaseConfig, Leases
 from noonday.engine.loop import Actor
+from noonday.engine.outputs import Outputs
 from noonday.engine.planner import Planner, PlannerConfig
 from noonday.engine.pruner import Pruner, PrunerConfig
 from noonday.engine.recoverer import Recoverer, RecovererConfig
 from noonday.engine.reporter import Reporter
+from noonday.engine.resumer import Resumer
 from noonday.engine.runner import Runner
 from noonday.engine.settler import Settler
 from noonday.engine.slots import Hands, Slots
@@ -163,11 +165,13 @@ class Engine:
             ),
         )
         self.reporter = Reporter(db=db, clock=clock, telemetry=around.telemetry)
+        self.outputs = Outputs(db=db, clock=clock, tell=config.keep_events > 0)
         runner = Runner(
             target=around.target,
             breakers=self.breakers,
             leases=self.leases,
             reporter=self.reporter,
+            outputs=self.outputs,
             grace=config.stop_grace,
         )
         self.slots = Slots(
@@ -213,13 +217,7 @@ class Engine:
             telemetry=around.telemetry,
             fence=self.elector.fence,
         )
-        self.watcher = Watcher(
-            db=db,
-            clock=clock,
-            counters=counters,
-            config=WatcherConfig(check_interval=config.check_interval),
-            fence=self.elector.fence,
-        )
+        self._watch(around, config)
         self.recoverer = Recoverer(
             db=db,
             clock=clock,
@@ -240,9 +238,27 @@ class Engine:
         self.canceller = Canceller(
             db=db, clock=clock, instance_id=config.instance_id, cancel=around.cancel_remote
         )
-        self.zones = Zones(db=db, clock=clock, fence=self.elector.fence)
         self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe, obey=self.obey)
         self._ending = False
+
+    def _watch(self, around: Surroundings, config: EngineConfig) -> None:
+        """What the leader sees to beside planning."""
+        db, clock, counters = around.db, around.clock, self.counters
+        self.watcher = Watcher(
+            db=db,
+            clock=clock,
+            counters=counters,
+            config=WatcherConfig(check_interval=config.check_interval),
+            fence=self.elector.fence,
+        )
+        self.resumer = Resumer(
+            db=db,
+            clock=clock,
+            counters=counters,
+            check_interval=config.check_interval,
+            fence=self.elector.fence,
+        )
+        self.zones = Zones(db=db, clock=clock, fence=self.elector.fence)
 
     @property
     def streaming(self) -> bool:
@@ -256,7 +272,7 @@ class Engine:
         streaming = self._around.queue is not None
         found += [self.streams] if streaming else []
         if Role.SCHEDULER in self.config.roles:
-            led: list[Actor] = [self.zones, self.watcher, self.planner, self.sweeper]
+            led: list[Actor] = [self.zones, self.watcher, self.resumer, self.planner, self.sweeper]
             led += [self.pruner, self.forgetter]
             led += [self.finder] if streaming else []
             for actor in led:
@@ -265,7 +281,7 @@ class Engine:
             found += [self.triggers] if self.triggers is not None else []  # hang up when they lead no more
             found += [self.feeder] if streaming else []  # whoever leads no more keeps what it pledged
         if Role.WORKER in self.config.roles:
-            found += [self.settler, self.leases, self.reporter, self.canceller, self.unparker]
+            found += [self.settler, self.leases, self.reporter, self.outputs, self.canceller, self.unparker]
             found += [self.worker]
             found += [self.taker, self.acker] if streaming else []
         return found

@@ -1,4 +1,4 @@
-"""Once a minute: forgets what the front door keeps for a while: answers, deliveries, events."""
+"""Once a minute: forgets what the front door keeps for a while: answers, deliveries, events, sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.engine.loop import Actor, Wish
-from noonday.store import deliveries, events, replays
+from noonday.store import deliveries, events, replays, sessions
 from noonday.store.database import Database
 
 
@@ -31,7 +31,7 @@ class Forgetter(Actor):
         self._config = config
 
     async def run_once(self) -> Wish:
-        for forget in (self._answers, self._deliveries, self._events):
+        for forget in (self._answers, self._deliveries, self._events, self._sessions):
             await self._in_batches(forget)
         return self._config.every
 
@@ -49,3 +49,6 @@ class Forgetter(Actor):
 
     def _events(self, conn: Connection) -> int:
         return events.prune(conn, self._config.keep_events, self._config.batch)
+
+    def _sessions(self, conn: Connection) -> int:
+        return sessions.prune(conn, self.clock.now(), self._config.batch)

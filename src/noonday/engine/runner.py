@@ -13,6 +13,7 @@ from noonday.engine.breakers import Breakers
 from noonday.engine.held import Held, Stop, ids, outcome_of
 from noonday.engine.leases import Leases
 from noonday.engine.loop import first_line
+from noonday.engine.outputs import Outputs
 from noonday.engine.reporter import Reporter
 from noonday.ports import Run, TargetRunner
 
@@ -29,12 +30,14 @@ class Runner:
         breakers: Breakers,
         leases: Leases,
         reporter: Reporter,
+        outputs: Outputs,
         grace: timedelta,
     ) -> None:
         self._target = target
         self._breakers = breakers
         self._leases = leases
         self._reporter = reporter
+        self._outputs = outputs
         self._grace = grace
 
     async def run(self, held: Held) -> Outcome | None:
@@ -46,6 +49,7 @@ class Runner:
         finally:
             held.scope = None
             self._reporter.forget(held)
+            self._outputs.close(held)
         if held.ended:  # abandoned: it was settled without us
             return None
         held.ended = True
@@ -66,6 +70,7 @@ class Runner:
             timeout=held.claim.job.timeout,
             grace=self._grace,
             progress=self._reporter.reporting(held),
+            output=self._outputs.writing(held),
         )
         scope = asyncio.timeout(None)
         try:

@@ -84,7 +84,10 @@ class Watcher(Actor):
 def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
     """What was planned is taken back, what was missed is recorded, and the schedule goes on from now."""
     cursor = job.next_run_at
-    job = executions.unplan(conn, job, now, _reason(job))
+    reason = _reason(job)
+    job = executions.unplan(conn, job, now, reason)
+    if reason is SkipReason.EDITED:
+        job = replace(job, skipped_through=None)
     lapses: tuple[Lapse | None, ...] = ()
     if cursor is not None and cursor <= now:
         lapses = (lapse(replace(job, next_run_at=cursor), cursor, now, _reason(job), _BY_SQL),)
@@ -97,7 +100,8 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
     elif job.state is JobState.CANCELLED:
         job = replace(job, next_run_at=None)
     else:  # from here on the cursor marks the first instant that falls into the rest
-        job = replace(job, next_run_at=next_after(job.timing, job.id, now))
+        rests_from = max(now, job.skipped_through or now)
+        job = replace(job, next_run_at=next_after(job.timing, job.id, rests_from))
     executions.plan(conn, records.lapses(job, lapses, now))
     work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
     return replace(job, state=resting(job, work, job.last_status), updated_at=now)

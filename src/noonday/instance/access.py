@@ -9,6 +9,7 @@ from noonday.api.door.jwks import Jwks
 from noonday.api.door.tokens import KeySource, Known, Tokens, public_key, secret_key
 from noonday.clock import Clock
 from noonday.control.keys import Keys
+from noonday.control.sessions import Sessions
 from noonday.settings import Settings, is_loopback
 
 __all__ = ["identifier", "tell"]
@@ -16,11 +17,12 @@ __all__ = ["identifier", "tell"]
 log = structlog.get_logger(__name__)
 
 
-def identifier(settings: Settings, keys: Keys, clock: Clock) -> Identify:
+def identifier(settings: Settings, keys: Keys, sessions: Sessions, clock: Clock) -> Identify:
     if not settings.auth:
         return anybody
     sources = _sources(settings, clock)
-    return Credentials(keys, Tokens(sources, settings.token_rules, clock) if sources else None)
+    tokens = Tokens(sources, settings.token_rules, clock) if sources else None
+    return Credentials(keys, tokens, sessions)
 
 
 def _sources(settings: Settings, clock: Clock) -> list[KeySource]:

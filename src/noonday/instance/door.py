@@ -12,6 +12,7 @@ from noonday import targets
 from noonday.api.app import ApiServices, create_app
 from noonday.api.door.guard import Access
 from noonday.control.keys import Keys
+from noonday.control.sessions import Sessions
 from noonday.control.system import LocalStatus
 from noonday.domain.job import Job
 from noonday.domain.rates import Rate
@@ -51,8 +52,9 @@ async def opened(
         access=Access(
             host=settings.host, allowed_hosts=settings.allowed_hosts, origins=settings.frontend_urls
         ),
-        identify=access.identifier(settings, keys, parts.clock),
+        identify=access.identifier(settings, keys, Sessions(parts.db, parts.clock), parts.clock),
         keys=keys,
+        settings=settings.sources,
         trigger_rate=Rate(calls=settings.trigger_rate) if settings.trigger_rate else None,
         answers_kept=settings.idempotency_ttl,
         webhook_secrets=_webhook_secrets(settings),

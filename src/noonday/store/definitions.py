@@ -26,6 +26,8 @@ KEPT: Final = tuple(
         "status",
         "schedule_enabled",
         "is_paused",
+        "paused_until",
+        "skipped_through",
         "next_run_at",
         "last_run_at",
         "last_status",

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Connection,
     Dialect,
     Float,
+    ScalarSelect,
     Select,
     Table,
     Text,
@@ -86,6 +87,10 @@ class Answers(Protocol):
 
     def many(self, values: Collection[str]) -> Any:
         """The value of such a parameter."""
+        ...
+
+    def picked(self, column: ColumnElement[Any], query: ScalarSelect[Any]) -> ColumnElement[bool]:
+        """`column IN (query)` for a query that depends on the row beside it: found by the column's index."""
         ...
 
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
@@ -169,6 +174,9 @@ class Sqlite:
 
     def many(self, values: Collection[str]) -> Any:
         return dumps(list(values))
+
+    def picked(self, column: ColumnElement[Any], query: ScalarSelect[Any]) -> ColumnElement[bool]:
+        return column.in_(query)
 
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
         return self.any_item(column, lambda one: one == item)
@@ -272,6 +280,9 @@ class Postgres:
 
     def many(self, values: Collection[str]) -> Any:
         return list(values)
+
+    def picked(self, column: ColumnElement[Any], query: ScalarSelect[Any]) -> ColumnElement[bool]:
+        return column == any_(func.array(query))
 
     def has_item(self, column: ColumnElement[Any], item: str) -> ColumnElement[bool]:
         return type_coerce(column, postgresql.JSONB).contains([item])

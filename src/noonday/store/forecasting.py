@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 import structlog
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, RowMapping, or_, select
 
 from noonday.domain.job import Job, JobId, JobState
 from noonday.ids import first_id
@@ -27,13 +28,26 @@ def firing_until(conn: Connection, until: datetime, service: str | None = None) 
     if service is not None:
         query = query.where(owned_by(conn, service))
     rows = conn.execute(query.order_by(jobs.c.next_run_at, jobs.c.id).limit(MOST + 1)).mappings().all()
+    return _readable(rows[:MOST]), len(rows) > MOST
+
+
+def limited(conn: Connection, most: int, service: str | None = None) -> tuple[list[Job], bool]:
+    """Jobs with windows or a calendar, by name, at most so many; and whether there are more."""
+    query = select(jobs).where(or_(jobs.c.windows.is_not(None), jobs.c.calendar.is_not(None)))
+    if service is not None:
+        query = query.where(owned_by(conn, service))
+    rows = conn.execute(query.order_by(jobs.c.name, jobs.c.id).limit(most + 1)).mappings().all()
+    return [job for job in _readable(rows[:most]) if job.timing.availability.limited], len(rows) > most
+
+
+def _readable(rows: Iterable[RowMapping]) -> list[Job]:
     found: list[Job] = []
-    for row in rows[:MOST]:
+    for row in rows:
         try:
             found.append(job_from_row(row))
         except RowError as exc:
             log.warning("a job's row cannot be read", job_id=row["id"], error=str(exc), action="forecast")
-    return found, len(rows) > MOST
+    return found
 
 
 def needed_by_others(conn: Connection) -> set[JobId]:

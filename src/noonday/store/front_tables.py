@@ -94,13 +94,14 @@ sessions = Table(
     Index("sessions_expires_idx", "expires_at"),
 )
 
-# What a running attempt writes, as it writes it; `place` counts characters from the beginning.
+# What a running attempt writes, as it writes it; `place` and `line` count characters and line ends before it.
 outputs = Table(
     "outputs",
     metadata,
     Column("execution_id", Id, primary_key=True),
     Column("attempt", Integer, primary_key=True, autoincrement=False),
     Column("place", BigInteger, primary_key=True, autoincrement=False),
+    kept("line", BigInteger, "0"),
     kept("at", Instant),
     kept("text", Text),
 )

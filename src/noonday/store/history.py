@@ -20,7 +20,7 @@ from noonday.store.search_sql import conditions
 from noonday.store.tables import attempts as attempts_table
 from noonday.store.tables import executions, jobs
 
-__all__ = ["ExecutionFilter", "attempts", "find", "page", "prune"]
+__all__ = ["PLANNED", "ExecutionFilter", "attempts", "conditions_of", "find", "page", "prune"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ExecutionFilter:
     terms: tuple[Term, ...] = ()  # of a search
 
 
-_PLANNED: Final = Order(name="-created_at", column=executions.c.id, id=executions.c.id)
+PLANNED: Final = Order(name="-created_at", column=executions.c.id, id=executions.c.id)
 _DUE: Final = Order(name="-scheduled_for", column=executions.c.scheduled_for, id=executions.c.id)
 
 
@@ -54,8 +54,8 @@ def find(
     """Newest first: of a job by the time it was due, of all by the time it was planned."""
     if wanted.job_id is not None and not may_be_id(conn, wanted.job_id):
         return Page(items=(), total=0, limit=limit, offset=offset)
-    asked = _conditions(conn, wanted)
-    order = _PLANNED if wanted.job_id is None else _DUE
+    asked = conditions_of(conn, wanted)
+    order = PLANNED if wanted.job_id is None else _DUE
     query = sorted_by(conn, select(*COLUMNS).where(*asked), order, after).limit(limit + 1).offset(offset)
     total = select(func.count()).select_from(executions).where(*asked)
     rows = conn.execute(query).all()
@@ -68,7 +68,7 @@ def find(
     )
 
 
-def _conditions(conn: Connection, wanted: ExecutionFilter) -> list[ColumnElement[bool]]:
+def conditions_of(conn: Connection, wanted: ExecutionFilter) -> list[ColumnElement[bool]]:
     made: list[ColumnElement[bool]] = []
     if wanted.job_id is not None:
         made.append(executions.c.job_id == wanted.job_id)

@@ -14,6 +14,7 @@ from noonday.domain.occurrences import check
 from noonday.store import dialects, meta
 from noonday.store.definitions import KEPT, jobs_of
 from noonday.store.jsontext import clean_text
+from noonday.store.notices import JOBS, tell
 from noonday.store.rows import job_from_row
 from noonday.store.tables import ARMED, CLEAN, DIRTY, RUNNING, executions, jobs
 
@@ -100,6 +101,18 @@ def advance(conn: Connection, changes: Sequence[Advance]) -> None:
             moved.append(row | {"status": change.state.value})
     dialects.of(conn).update(conn, jobs, moved)
     dialects.of(conn).update(conn, jobs, kept)
+
+
+def skip_through(conn: Connection, job: Job) -> None:
+    """The cursor of a locked job behind what people have skipped; its definition stays as it is."""
+    values = {
+        "next_run_at": job.next_run_at,
+        "skipped_through": job.skipped_through,
+        "fire_count": job.fire_count,
+        "status": job.state.value,
+    }
+    conn.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+    tell(conn, JOBS)
 
 
 def clear_stale_locks(conn: Connection, now: datetime, older_than: timedelta) -> int:

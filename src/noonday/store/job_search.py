@@ -68,7 +68,7 @@ def find(
     It goes on after a mark, or by counting from the first. Rows that cannot be read are left out, with a line
     in the log.
     """
-    wanted = _conditions(conn, filter)
+    wanted = conditions_of(conn, filter)
     by = _order(order)
     query = sorted_by(conn, select(jobs).where(*wanted), by, after).limit(limit + 1).offset(offset)
     rows = conn.execute(query).all()
@@ -83,7 +83,7 @@ def find(
 
 def named(conn: Connection, filter: JobFilter, limit: int, after: str = "") -> dict[JobId, str]:
     """The names of jobs by their id, oldest first, from after an id on; readable or not."""
-    wanted = _conditions(conn, filter)
+    wanted = conditions_of(conn, filter)
     if after:
         wanted.append(jobs.c.id > after)
     query = select(jobs.c.id, jobs.c.name).where(*wanted).order_by(jobs.c.id).limit(limit)
@@ -91,7 +91,7 @@ def named(conn: Connection, filter: JobFilter, limit: int, after: str = "") -> d
 
 
 def count(conn: Connection, filter: JobFilter) -> int:
-    return _count(conn, _conditions(conn, filter))
+    return _count(conn, conditions_of(conn, filter))
 
 
 def _count(conn: Connection, wanted: Sequence[ColumnElement[bool]]) -> int:
@@ -113,7 +113,7 @@ def _order(order: str) -> Order:
     return Order(name=order, column=column, id=jobs.c.id)
 
 
-def _conditions(conn: Connection, wanted: JobFilter) -> list[ColumnElement[bool]]:
+def conditions_of(conn: Connection, wanted: JobFilter) -> list[ColumnElement[bool]]:
     ask = dialects.of(conn)
     plain: tuple[tuple[Any, Callable[[Any], ColumnElement[bool]]], ...] = (
         (wanted.status, lambda state: jobs.c.status == state.value),

@@ -21,6 +21,7 @@ from noonday.store.job_cursors import (
     clear_stale_locks,
     due,
     next_due_at,
+    skip_through,
 )
 from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, known, named
 from noonday.store.notices import CANCEL, JOBS, tell
@@ -51,6 +52,7 @@ __all__ = [
     "remove",
     "resolve",
     "save",
+    "skip_through",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, func, select, update
 
-from noonday.store import dialects, meta
+from noonday.store import dialects, meta, outputs
 from noonday.store.tables import attempts, executions, jobs
 from noonday.store.tables import meta as meta_table
 
@@ -111,6 +111,7 @@ def _delete(conn: Connection, job_id: str, unkept: list[ColumnElement[bool]], li
     ids = conn.execute(oldest).scalars().all()
     if ids:
         conn.execute(delete(attempts).where(dialect.among(attempts.c.execution_id, ids)))
+        outputs.forget(conn, ids)
         conn.execute(delete(executions).where(dialect.among(executions.c.id, ids)))
         conn.execute(update(jobs).where(jobs.c.id == job_id).values(row_count=jobs.c.row_count - len(ids)))
     return len(ids)

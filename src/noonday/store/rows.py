@@ -70,6 +70,8 @@ def _kept_values(job: Job) -> dict[str, Any]:
         "status": job.state.value,
         "schedule_enabled": job.enabled,
         "is_paused": job.paused,
+        "paused_until": job.paused_until if job.paused else None,
+        "skipped_through": job.skipped_through,
         # A cancelled job is never due, whatever its cursor says.
         "next_run_at": None if job.state is JobState.CANCELLED else job.next_run_at,
         "last_run_at": job.last_run_at,
@@ -111,6 +113,8 @@ def kept_from_row(row: Row) -> dict[str, Any]:
         "state": state,
         "enabled": row["schedule_enabled"],
         "paused": row["is_paused"],
+        "paused_until": instant(row, "paused_until"),
+        "skipped_through": instant(row, "skipped_through"),
         "next_run_at": instant(row, "next_run_at"),
         "last_run_at": instant(row, "last_run_at"),
         "last_status": row["last_status"],

@@ -104,6 +104,7 @@ jobs = Table(
     kept("schedule_enabled", Boolean, "true"),
     kept("is_paused", Boolean, "false"),
     Column("paused_until", Instant),
+    Column("skipped_through", Instant),
     Column("next_run_at", Instant),
     Column("last_run_at", Instant),
     Column("last_status", Text),

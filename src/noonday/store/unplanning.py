@@ -32,19 +32,43 @@ def unplan(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job
         "completed_at": now,
     }
     conn.execute(update(executions).where(*waiting).values(skipped))
-    gone_lapses = _cut_lapses(conn, job, now)
+    gone_lapses = _cut_lapses(conn, job, now, reason)
     left = max(job.fire_count - gone, 0)
     values = {"fire_count": left, "row_count": jobs.c.row_count - gone - gone_lapses}
     conn.execute(update(jobs).where(jobs.c.id == job.id).values(values))
     return replace(job, fire_count=left)
 
 
+def take_back_next(conn: Connection, job: Job, now: datetime) -> tuple[Job, datetime | None]:
+    """The locked job without the runs that are planned ahead; and when the first of them was due."""
+    mine = (WAITING, executions.c.job_id == job.id, _MINE, executions.c.attempt == 0)
+    ahead = (*mine, executions.c.scheduled_for > now)
+    first: datetime | None = conn.execute(
+        select(executions.c.scheduled_for).where(*ahead).order_by(executions.c.scheduled_for).limit(1)
+    ).scalar()
+    if first is None:
+        return job, None
+    gone = conn.execute(delete(executions).where(*ahead)).rowcount
+    left = max(job.fire_count - gone, 0)
+    values = {"fire_count": left, "row_count": jobs.c.row_count - gone}
+    conn.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+    return replace(job, fire_count=left), first
+
+
 _WORDS = {SkipReason.EDITED: "changed"}
 
 
-def _cut_lapses(conn: Connection, job: Job, now: datetime) -> int:
-    """Lapses are recorded ahead as well: what they say of the future is no longer true."""
-    mine = (executions.c.job_id == job.id, _MINE, executions.c.state == "skipped")
+_RESTS = frozenset({SkipReason.PAUSED, SkipReason.DISABLED})
+
+
+def _cut_lapses(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> int:
+    """Lapses are recorded ahead as well: what they say of the future is no longer true.
+
+    What people have skipped stays skipped while the job rests.
+    """
+    mine = [executions.c.job_id == job.id, _MINE, executions.c.state == "skipped"]
+    if reason in _RESTS:
+        mine.append(executions.c.skip_reason != SkipReason.SKIPPED.value)
     gone = conn.execute(delete(executions).where(*mine, executions.c.scheduled_for > now)).rowcount
     # Only the newest can reach beyond now: lapses of one job do not overlap.
     query = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -22,6 +23,7 @@ from noonday.targets.network import Refused, vet
 from noonday.targets.resolver import VettingResolver, guarded_socket
 
 _MAX_JSON = 1024 * 1024
+_LINES = frozenset({"text/plain", "text/event-stream", "application/x-ndjson"})  # a service's output
 # Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
 _KEEP_ALIVE_SECONDS = 3.0
 # What this machine has run out of says nothing of the target.
@@ -41,8 +43,10 @@ class Call:
 class _Reading:
     """What is known of the answer so far; a cancelled call keeps it."""
 
-    def __init__(self, url: URL, config: TargetsConfig) -> None:
+    def __init__(self, url: URL, config: TargetsConfig, tell: Callable[[str], None] | None) -> None:
         self._url = url
+        self._tell = tell  # where lines go that are written as the work goes on
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._clock = config.clock
         self._limit = config.max_body_read
         self._started = self._clock.monotonic()
@@ -55,11 +59,15 @@ class _Reading:
     def begin(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self._first_byte = self._elapsed()
+        if response.content_type not in _LINES:
+            self._tell = None
 
     def add(self, chunk: bytes) -> bool:
         """False when enough was read."""
         chunk = chunk[: self._limit - self._received + 1]
         self._received += len(chunk)
+        if self._tell is not None:
+            self._tell(self._decoder.decode(chunk))
         if len(self._body) < _MAX_JSON:
             self._body += chunk[: _MAX_JSON - len(self._body)]
         self._cut = self._received > self._limit
@@ -107,7 +115,7 @@ class Caller:
             headers = self._headers(execution, call)
         except Refused as exc:
             return Failed(error=f"not called: {exc}", retryable=False)
-        reading = _Reading(url, self._config)
+        reading = _Reading(url, self._config, run.output if run is not None and call.callback else None)
         try:
             async with asyncio.timeout(patience.total_seconds()) as limit:
                 return await self._exchange(url, call, headers, reading)

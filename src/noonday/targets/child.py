@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any, TextIO
 
@@ -99,6 +99,7 @@ def main() -> None:
             job_name=about["job_name"],
             config=about["config"],
             report=pipe.progress,
+            write=partial(print, end="", flush=True),
             asked_to_stop=stopped.is_set,
         )
     )

@@ -36,7 +36,7 @@ class CommandRunner:
             limits={"cpu_seconds": target.cpu_seconds, "memory_mb": target.memory_mb},
         )
         try:
-            async with self._processes.started(spawn) as process:
+            async with self._processes.started(spawn, run.output) as process:
                 try:
                     end = await process.wait()
                 except asyncio.CancelledError:

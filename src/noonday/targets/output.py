@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+from collections.abc import Callable
 from typing import cast
 
 from noonday.targets.bounds import KEPT_BYTES, clean_text
@@ -46,7 +48,10 @@ class HeadAndTail:
 class Output(asyncio.Protocol):
     """Collects what a process writes; a flood is slowed down so that it does not occupy the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """`tell` is given the text as it comes."""
+        self._tell = tell
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.kept = HeadAndTail()
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._burst = 0
@@ -56,6 +61,7 @@ class Output(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.kept.add(data)
+        self._tell(self._decoder.decode(data))
         self._burst += len(data)
         if self._burst >= _BURST:
             self._burst = 0

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -159,8 +159,11 @@ class Processes:
         self._control: socket.socket | None = None
 
     @asynccontextmanager
-    async def started(self, spawn: Spawn) -> AsyncIterator[Process]:
-        """Raises CouldNotStart or KeeperDied. What still lives of the process at the exit is killed."""
+    async def started(self, spawn: Spawn, tell: Callable[[str], None]) -> AsyncIterator[Process]:
+        """Raises CouldNotStart or KeeperDied. What still lives of the process at the exit is killed.
+
+        `tell` hears what the process writes, as it does.
+        """
         with ExitStack() as ours:
             loose = ours.enter_context(_Loose())
             with ExitStack() as theirs:
@@ -175,7 +178,7 @@ class Processes:
             link = await asyncio.open_connection(sock=here)
             ours.callback(link[1].transport.abort)
             loose.discard(here)
-            output = Output()
+            output = Output(tell)
             await _read(pipes[0][0], output, loose, ours)
             report = None
             if spawn.report:

@@ -121,5 +121,6 @@ def context_of(
         job_name=run.claim.job.name,
         config=run.config,
         report=report,
+        write=run.output,
         asked_to_stop=asked_to_stop,
     )

@@ -39,7 +39,7 @@ async def run_in_process(
         report=REPORT_VARIABLE,
     )
     try:
-        async with processes.started(spawn) as process:
+        async with processes.started(spawn, run.output) as process:
             following = asyncio.ensure_future(_follow(process.report, reporter.report))
             try:
                 end = await process.wait()

@@ -54,6 +54,7 @@ class RunContext:
     job_name: str
     config: Any = None
     report: Callable[[float | None, str | None], None] = field(repr=False)
+    write: Callable[[str], None] = field(repr=False)
     asked_to_stop: Callable[[], bool] = field(repr=False)
 
     def progress(self, fraction: float | None = None, message: str | None = None) -> None:
@@ -61,6 +62,11 @@ class RunContext:
         if fraction is not None:
             fraction = None if math.isnan(fraction) else min(1.0, max(0.0, float(fraction)))
         self.report(fraction, None if message is None else str(message)[:500])
+
+    def output(self, text: str) -> None:
+        """Lines for those who watch the run, now and later; cheap, and safe from any thread."""
+        text = str(text)
+        self.write(text if text.endswith("\n") else f"{text}\n")
 
     @property
     def cancelled(self) -> bool:

@@ -224,6 +224,7 @@ class ManualInstance:
         if engine.elector.leading:
             with suppress(NotLeader):
                 await engine.watcher.run_once()
+                self._wishes.append(await engine.resumer.run_once())
                 self._wishes.append(await engine.planner.run_once())
         await engine.recoverer.run_once()
         await engine.breakers.look()
@@ -252,6 +253,7 @@ class ManualInstance:
             await self.engine.settler.run_once()
             await self.engine.acker.run_once()
             await self.engine.reporter.run_once()
+            await self.engine.outputs.run_once()
             await self.engine.breakers.run_once()
             running = [held for held in self.engine.leases if held.task is not None]
             awake = [held for held in running if not self.clock.asleep[held.id]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from fastapi import Depends, Request
@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from noonday.api.callers import CALLER
 from noonday.domain.access import Caller, Right
-from noonday.web import assets, words
+from noonday.web import assets, strips, words
 
 __all__ = ["Page", "Reader", "Show"]
 
@@ -33,7 +33,7 @@ _HEADERS: Final = {
 ZONE_COOKIE: Final = "noonday_zone"
 THEME_COOKIE: Final = "noonday_theme"
 NOTE_COOKIE: Final = "noonday_note"  # one sentence about what a form has done, shown once
-_THEMES: Final = ("auto", "light", "dark")
+THEMES: Final = ("auto", "light", "dark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Page:
                 reader=self.reader,
                 path=self.request.url.path,
                 now=self.now,
-                note=note,
+                note=note and unquote(note),
                 time=self._time,
                 ago=self._ago,
             )
@@ -81,7 +81,8 @@ class Page:
         """After a form was obeyed: look at what it has done."""
         answer = RedirectResponse(address, 303)
         if note is not None:
-            answer.set_cookie(NOTE_COOKIE, quote(note[:500]), max_age=60, httponly=True, samesite="lax")
+            told = quote(note[:500], safe="")
+            answer.set_cookie(NOTE_COOKIE, told, max_age=60, httponly=True, samesite="lax")
         return answer
 
     def _time(self, at: datetime | None, zone: str | None = None) -> Any:
@@ -103,7 +104,7 @@ def _reader(request: Request) -> Reader:
     return Reader(
         caller=request.scope.get(CALLER),
         zone=_zone(request.cookies.get(ZONE_COOKIE, "UTC")),
-        theme=theme if theme in _THEMES else "auto",
+        theme=theme if theme in THEMES else "auto",
     )
 
 
@@ -123,7 +124,12 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., Any]] = {"span": words.span, "count": words.count, "state": words.state}
+    filters: dict[str, Callable[..., Any]] = {
+        "span": words.span,
+        "count": words.count,
+        "state": words.state,
+        "strip": strips.strip,
+    }
     made.filters.update(filters)
     made.globals.update(asset=assets.address_of, UTC=UTC, timedelta=timedelta)
     return made

@@ -24,6 +24,11 @@ STATES: Final = {
     "paused": ("held", "paused"),
     "skipped": ("held", "skipped"),
     "disabled": ("off", "disabled"),
+    # how an attempt ended, beside those above
+    "timed_out": ("bad", "timed out"),
+    "lost": ("bad", "lost"),
+    "released": ("waiting", "handed back"),
+    "parked": ("held", "parked"),
 }
 
 

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from noonday.api.door.cookies import proven, session_of, told_origin
 from noonday.api.problems import answer, refused
 from noonday.api.strict_json import NotJson, parse
 from noonday.domain.errors import Invalid
@@ -97,6 +98,8 @@ class Guard:
         return None
 
     def _known_page(self, headers: Headers, host: str) -> bool:
+        if session_of(headers) and not proven(headers):
+            return _own_page(headers, host) and told_origin(headers)
         return headers.get("origin") in self.access.origins or _own_page(headers, host)
 
 

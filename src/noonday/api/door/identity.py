@@ -12,9 +12,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noonday.api.callers import CALLER, api_routes, right_of
+from noonday.api.door.cookies import session_of
 from noonday.api.door.tokens import Tokens
 from noonday.api.problems import refused
 from noonday.control.keys import Keys
+from noonday.control.sessions import Sessions
 from noonday.domain.access import ANYBODY, Caller
 from noonday.domain.claims import BadToken
 from noonday.domain.errors import NoondayError, Unidentified
@@ -38,17 +40,20 @@ async def anybody(_: Headers) -> Caller | None:
 
 
 class Credentials:
-    """By an API key or a token in `Authorization: Bearer`, or by a key in `X-API-Key`."""
+    """By an API key or a token in `Authorization: Bearer`, or by a key in `X-API-Key`; else by the cookie of
+    a browser that is signed in, which `Guard` takes from our own pages alone where something is changed."""
 
-    def __init__(self, keys: Keys, tokens: Tokens | None = None) -> None:
+    def __init__(self, keys: Keys, tokens: Tokens | None = None, sessions: Sessions | None = None) -> None:
         self._keys = keys
         self._tokens = tokens
+        self._sessions = sessions
 
     async def __call__(self, headers: Headers) -> Caller | None:
         shown = {_bearer(value) for value in headers.getlist("authorization")}
         shown |= {value if value.startswith(START) else "" for value in headers.getlist("x-api-key")}
         if not shown:
-            return None
+            cookie = session_of(headers)
+            return await self._sessions.caller(cookie) if self._sessions and cookie else None
         try:
             return await self._caller(shown)
         except BadToken as why:

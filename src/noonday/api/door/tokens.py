@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
 from joserfc import jws, jwt
@@ -21,7 +21,17 @@ from noonday.domain.errors import Invalid
 from noonday.ids import new_id
 from noonday.settings.secrets import read_public_key
 
-__all__ = ["ALGORITHMS", "JwtKey", "KeySource", "Known", "Tokens", "public_key", "secret_key", "signed"]
+__all__ = [
+    "ALGORITHMS",
+    "JwtKey",
+    "KeySource",
+    "Known",
+    "Tokens",
+    "end_of",
+    "public_key",
+    "secret_key",
+    "signed",
+]
 
 ALGORITHMS: Final = {"oct": "HS256", "RSA": "RS256", "EC": "ES256"}  # by the kind of the key
 _TOKEN = re.compile(r"([\w-]{1,512})\.[\w-]{1,6000}\.[\w-]{1,1400}", re.ASCII)
@@ -85,6 +95,11 @@ class Tokens:
             if claims is not None:
                 return caller_of(claims, self._rules, self._clock.now())
         raise BadToken("another signature, or by an unknown key")
+
+
+def end_of(token: str) -> datetime:
+    """When a token ends that was found good."""
+    return datetime.fromtimestamp(_object(_decoded(token.split(".")[1]), "payload")["exp"], UTC)
 
 
 def _header(token: str) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""What can be done with a job: pause, resume, enable, disable, cancel, force-run, retry."""
+"""What can be done with a job: pause, resume, skip-next, enable, disable, cancel, force-run, retry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from noonday.api.bodies import ResumeBody, RunBody
+from noonday.api.bodies import PauseBody, ResumeBody, RunBody
 from noonday.api.callers import Who, needs
 from noonday.api.rehearsing import DryRun, Rehearsed
 from noonday.api.routes.jobs import IfMatch, JobRef, done, revision
@@ -29,12 +29,31 @@ CatchUp = Annotated[bool, Query(description="treat what fell into the pause as t
     "/pause",
     dependencies=[needs(Right.OPERATE)],
     responses={200: {"model": JobShape | Rehearsed}},
-    summary="Let nothing of it fire until resumed",
+    summary="Let nothing of it fire until resumed, or until then",
 )
 async def pause(
+    job: JobRef,
+    ask: Ask,
+    who: Who,
+    body: PauseBody | None = None,
+    if_match: IfMatch = None,
+    dry_run: DryRun = False,
+) -> Response:
+    until = None if body is None else body.until
+    verb = partial(ask.jobs.paused, id_or_name=job, by=who.name, revision=revision(if_match), until=until)
+    return await done(ask, verb, job, dry_run)
+
+
+@router.post(
+    "/skip-next",
+    dependencies=[needs(Right.OPERATE)],
+    responses={200: {"model": JobShape | Rehearsed}},
+    summary="Let its next run not happen",
+)
+async def skip_next(
     job: JobRef, ask: Ask, who: Who, if_match: IfMatch = None, dry_run: DryRun = False
 ) -> Response:
-    verb = partial(ask.jobs.paused, id_or_name=job, by=who.name, revision=revision(if_match))
+    verb = partial(ask.jobs.next_skipped, id_or_name=job, by=who.name, revision=revision(if_match))
     return await done(ask, verb, job, dry_run)
 
 

@@ -104,7 +104,7 @@ def _token(authorization: str | None, own: str | None) -> str:
 
 
 def _report(body: ReportBody) -> Report:
-    return Report(progress=body.progress, message=body.message)
+    return Report(progress=body.progress, message=body.message, output=body.output)
 
 
 def _outcome(body: ResultBody) -> Completed | Failed:

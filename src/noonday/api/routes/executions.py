@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from noonday.api.callers import Who, needs
 from noonday.api.paging import Paging, own_service, paged
 from noonday.api.routes.jobs import JobRef
-from noonday.api.schemas import attempt_json, execution_json
+from noonday.api.schemas import attempt_json, execution_json, output_json
 from noonday.api.services import Ask, v2_is_on
-from noonday.api.shapes import ExecutionDetail, ExecutionPage, ExecutionShape
+from noonday.api.shapes import ExecutionDetail, ExecutionPage, ExecutionShape, OutputShape
 from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.domain.execution import ExecutionState
@@ -80,6 +80,25 @@ async def read(execution: ExecutionRef, ask: Ask) -> Response:
     found = await ask.executions.get(execution)
     attempts = await ask.executions.attempts(execution)
     return JSONResponse(execution_json(found) | {"attempts": [attempt_json(one) for one in attempts]})
+
+
+class OutputQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    after: Annotated[int, Field(ge=0, le=1 << 62, description="`next` of the answer before")] = 0
+    attempt: (
+        Annotated[int, Field(ge=1, le=1 << 31, description="which attempt; without it, the newest")] | None
+    ) = None
+
+
+@router.get(
+    "/api/v2/executions/{execution}/output",
+    dependencies=_V2 + _READ,
+    responses={200: {"model": OutputShape}},
+    summary="What a run writes, as it runs",
+)
+async def output(execution: ExecutionRef, query: Annotated[OutputQuery, Query()], ask: Ask) -> Response:
+    return JSONResponse(output_json(await ask.outputs.read(execution, query.attempt, query.after)))
 
 
 @router.post(

@@ -14,7 +14,14 @@ from noonday.client.answers.admin import (
 from noonday.client.answers.audit import Audit, AuditPage, Reverted, RevertRehearsed, Revision
 from noonday.client.answers.breakers import Breaker, BreakerPage
 from noonday.client.answers.callbacks import CallbackAnswer
-from noonday.client.answers.executions import Attempt, Execution, ExecutionDetail, ExecutionPage
+from noonday.client.answers.executions import (
+    Attempt,
+    Execution,
+    ExecutionDetail,
+    ExecutionPage,
+    Output,
+    OutputPiece,
+)
 from noonday.client.answers.health import Live, Ready, SchedulerHealth
 from noonday.client.answers.jobs import (
     BulkDone,
@@ -72,13 +79,19 @@ from noonday.client.answers.scheduler import (
 from noonday.client.answers.schedules import Preview
 from noonday.client.answers.services import Service, ServicePage
 from noonday.client.answers.statistics import (
+    ComingHour,
     Counts,
     Day,
     Durations,
     Expected,
     Forecast,
     JobStats,
+    Load,
+    Mark,
     OverallStats,
+    PastHour,
+    Timeline,
+    Track,
     Upcoming,
 )
 from noonday.client.answers.triggers import (
@@ -112,6 +125,7 @@ __all__ = [
     "Change",
     "Channel",
     "ChannelPage",
+    "ComingHour",
     "CommandBody",
     "Counts",
     "Day",
@@ -139,11 +153,16 @@ __all__ = [
     "Lateness",
     "Leader",
     "Live",
+    "Load",
+    "Mark",
     "Move",
     "NewKey",
     "NextRuns",
+    "Output",
+    "OutputPiece",
     "OverallStats",
     "Pagination",
+    "PastHour",
     "Peer",
     "Peers",
     "Preview",
@@ -182,6 +201,8 @@ __all__ = [
     "StartedShape",
     "Summary",
     "Tested",
+    "Timeline",
+    "Track",
     "TriggerStatus",
     "Triggered",
     "Upcoming",

@@ -8,7 +8,7 @@ from typing import Any
 
 from noonday.client.values import Cause, ExecutionState, SkipReason, WaitReason
 
-__all__ = ["Attempt", "Execution", "ExecutionDetail", "ExecutionPage"]
+__all__ = ["Attempt", "Execution", "ExecutionDetail", "ExecutionPage", "Output", "OutputPiece"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,3 +152,26 @@ class ExecutionPage:
     limit: int
     offset: int
     next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Read on with `after=next`, at once if there is `more`; nothing comes any more once it has `ended`."""
+
+    execution_id: str
+    attempt: int
+    newest_attempt: int
+    pieces: list[OutputPiece]
+    next: int
+    more: bool
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPiece:
+    """`place` and `line` count the characters and the line ends before it, those that were left out too."""
+
+    place: int
+    line: int
+    at: datetime
+    text: str

@@ -161,6 +161,7 @@ class Job:
     scheduler_version: int
     status: JobState
     is_paused: bool
+    paused_until: datetime | None
     next_run_at: datetime | None
     next_runs: list[datetime]
     schedule_words: str

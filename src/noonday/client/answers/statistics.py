@@ -8,7 +8,29 @@ from datetime import datetime
 from noonday.client.answers.executions import Execution
 from noonday.client.values import JobState
 
-__all__ = ["Counts", "Day", "Durations", "Expected", "Forecast", "JobStats", "OverallStats", "Upcoming"]
+__all__ = [
+    "ComingHour",
+    "Counts",
+    "Day",
+    "Durations",
+    "Expected",
+    "Forecast",
+    "JobStats",
+    "Load",
+    "Mark",
+    "OverallStats",
+    "PastHour",
+    "Timeline",
+    "Track",
+    "Upcoming",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComingHour:
+    at: datetime
+    starts: float
+    busy_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +106,41 @@ class JobStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Each hour in which something was due, and each in which something will be."""
+
+    from_: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    past: list[PastHour]
+    planned: list[ComingHour]
+    jobs: int
+    rough: bool
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastHour:
+    at: datetime
+    starts: int
+    failed: int
+    busy_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A run, or several that begin too close to be told apart: then `count` is above 1 and there is no id."""
+
+    execution_id: str | None
+    state: str
+    due: datetime
+    start: datetime
+    end: datetime
+    late_seconds: float
+    count: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverallStats:
     days: int | None
     since: datetime | None
@@ -96,6 +153,30 @@ class OverallStats:
     last_execution: Execution | None
     next_run_at: datetime | None
     jobs: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    from_: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    now: datetime
+    tracks: list[Track]
+    groups: dict[str, int]
+    total: int
+    limit: int
+    offset: int
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    job_id: str
+    job_name: str
+    group: str
+    runs: dict[str, int]
+    late: int
+    overlaps: int
+    marks: list[Mark]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

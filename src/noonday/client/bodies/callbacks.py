@@ -14,6 +14,7 @@ class HeartbeatCall(TypedDict, total=False):
 class ProgressCall(TypedDict, total=False):
     progress: float | None
     message: str | None
+    output: str | None
     type: Required[Literal["progress"]]
 
 
@@ -22,6 +23,7 @@ class ReportBody(TypedDict, total=False):
 
     progress: float | None
     message: str | None
+    output: str | None
 
 
 class ResultBody(TypedDict, total=False):

@@ -14,6 +14,7 @@ __all__ = [
     "FetchBody",
     "HttpBody",
     "JobBody",
+    "PauseBody",
     "PythonBody",
     "ResumeBody",
     "RunBody",
@@ -143,6 +144,10 @@ class WindowBody(TypedDict, total=False):
     days: list[Any] | str
     start: Required[str]
     end: Required[str]
+
+
+class PauseBody(TypedDict, total=False):
+    until: str | datetime | None
 
 
 class ResumeBody(TypedDict, total=False):

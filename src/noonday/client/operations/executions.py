@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonday.client.answers.executions import Execution, ExecutionDetail, ExecutionPage
+from noonday.client.answers.executions import Execution, ExecutionDetail, ExecutionPage, Output
 from noonday.client.calling import AsyncGroup, Call, Group, address, operation
 from noonday.client.values import ExecutionState
 
@@ -64,6 +64,19 @@ class ExecutionsCalls:
             path=address("/api/v2/jobs/{job}/executions", job=job),
             answers={200: ExecutionPage},
             query={"limit": limit, "offset": offset, "cursor": cursor, "status": status, "q": q},
+        )
+
+    @operation
+    def output(self, execution: str, *, after: int | None = None, attempt: int | None = None) -> Call[Output]:
+        """What a run writes, as it runs.
+
+        Needs the right read: viewer, operator, admin, service for its own jobs.
+        """
+        return Call(
+            method="GET",
+            path=address("/api/v2/executions/{execution}/output", execution=execution),
+            answers={200: Output},
+            query={"after": after, "attempt": attempt},
         )
 
     @operation

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from noonday.client.answers.executions import Execution
 from noonday.client.answers.jobs import BulkDone, BulkPreview, Job, JobPage, Rehearsed, Started
-from noonday.client.bodies.jobs import BulkBody, JobBody, ResumeBody, RunBody
+from noonday.client.bodies.jobs import BulkBody, JobBody, PauseBody, ResumeBody, RunBody
 from noonday.client.calling import AsyncGroup, Call, Group, address, operation
 from noonday.client.values import JobState
 
@@ -233,12 +233,13 @@ class JobsCalls:
     def pause(
         self,
         job: str,
+        body: PauseBody | None = None,
         *,
         dry_run: bool | None = None,
         if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Job | Rehearsed]:
-        """Let nothing of it fire until resumed.
+        """Let nothing of it fire until resumed, or until then.
 
         Needs the right operate: operator, admin.
         """
@@ -246,6 +247,7 @@ class JobsCalls:
             method="POST",
             path=address("/api/v2/jobs/{job}/pause", job=job),
             answers={200: Job | Rehearsed},
+            body=body,
             query={"dry_run": dry_run},
             headers={"If-Match": if_match, "Idempotency-Key": idempotency_key},
         )
@@ -296,6 +298,27 @@ class JobsCalls:
             answers={200: Execution, 202: Started},
             patience=wait or 0,
             headers={"Prefer": None if wait is None else f"wait={wait}", "Idempotency-Key": idempotency_key},
+        )
+
+    @operation
+    def skip_next(
+        self,
+        job: str,
+        *,
+        dry_run: bool | None = None,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Job | Rehearsed]:
+        """Let its next run not happen.
+
+        Needs the right operate: operator, admin.
+        """
+        return Call(
+            method="POST",
+            path=address("/api/v2/jobs/{job}/skip-next", job=job),
+            answers={200: Job | Rehearsed},
+            query={"dry_run": dry_run},
+            headers={"If-Match": if_match, "Idempotency-Key": idempotency_key},
         )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from noonday.client.answers.statistics import Forecast, JobStats, OverallStats, Upcoming
+from noonday.client.answers.statistics import Forecast, JobStats, Load, OverallStats, Timeline, Upcoming
 from noonday.client.calling import AsyncGroup, Call, Group, address, operation
+from noonday.client.values import Grouping
 
 __all__ = ["AsyncStatistics", "Statistics"]
 
@@ -44,12 +45,42 @@ class StatisticsCalls:
         )
 
     @operation
+    def load(self, *, from_: str | datetime | None = None, to: str | datetime | None = None) -> Call[Load]:
+        """How full each hour was and will be.
+
+        Needs the right read: viewer, operator, admin, service for its own jobs.
+        """
+        return Call(method="GET", path="/api/v2/load", answers={200: Load}, query={"from": from_, "to": to})
+
+    @operation
     def overall_stats(self, *, days: int | None = None) -> Call[OverallStats]:
         """How all jobs fare.
 
         Needs the right read: viewer, operator, admin, service for its own jobs.
         """
         return Call(method="GET", path="/api/v2/stats", answers={200: OverallStats}, query={"days": days})
+
+    @operation
+    def timeline(
+        self,
+        *,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
+        q: str | None = None,
+        group_by: Grouping | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Call[Timeline]:
+        """Past, running and coming runs, a track for each job.
+
+        Needs the right read: viewer, operator, admin, service for its own jobs.
+        """
+        return Call(
+            method="GET",
+            path="/api/v2/timeline",
+            answers={200: Timeline},
+            query={"from": from_, "to": to, "q": q, "group_by": group_by, "limit": limit, "offset": offset},
+        )
 
     @operation
     def upcoming(

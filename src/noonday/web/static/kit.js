@@ -1,19 +1,61 @@
-// What every page does: the reader's zone, times that stay true, keys. Nothing here is needed to use a page.
+// What every page does: the reader's zone, times that stay true, dialogs, theme; and the live page, keys, palette.
+// Nothing here is needed to use a page.
 // @ts-check
 
+import { isOn, switchLive } from "./live.js";
+import { switchKeys } from "./keys.js";
+import "./palette.js";
+
 const ZONE = "noonday_zone";
+const THEME = "noonday_theme";
+
+/** @param {string} name */
+function cookie(name) {
+  const found = document.cookie.split("; ").find((one) => one.startsWith(`${name}=`));
+  return found && decodeURIComponent(found.slice(name.length + 1));
+}
+
+/** @param {string} name
+ * @param {string} value */
+function remember(name, value) {
+  document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax`;
+}
+
+function ownZone() {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
 
 function tellZone() {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const told = document.cookie.split("; ").find((one) => one.startsWith(`${ZONE}=`));
-  if (told) return;
-  document.cookie = `${ZONE}=${own}; path=/; max-age=31536000; samesite=lax`;
-  if (own !== "UTC") location.reload();
+  if (cookie(ZONE)) return;
+  remember(ZONE, ownZone());
+  if (ownZone() !== "UTC" && cookie(ZONE)) location.reload();
+}
+
+function turnZone() {
+  remember(ZONE, cookie(ZONE) === "UTC" ? ownZone() : "UTC");
+  location.reload();
+}
+
+function turnTheme() {
+  const root = document.documentElement;
+  const themes = ["auto", "light", "dark"];
+  const next = themes[(themes.indexOf(root.dataset.theme ?? "auto") + 1) % themes.length];
+  root.dataset.theme = next;
+  remember(THEME, next);
+  say(`Theme: ${next}`);
+}
+
+/** @param {string} text told once, on the screen and to those who hear the page */
+export function say(text) {
+  const place = document.querySelector("#said");
+  if (!(place instanceof HTMLElement)) return;
+  place.textContent = text;
+  place.hidden = false;
+  setTimeout(() => (place.hidden = true), 4_000);
 }
 
 /** @param {number} seconds */
 export function span(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
   for (const [size, unit, smaller, small] of /** @type {[number, string, number, string][]} */ ([
     [86400, "d", 3600, "h"],
     [3600, "h", 60, "min"],
@@ -24,33 +66,42 @@ export function span(seconds) {
       return `${Math.floor(seconds / size)} ${unit}` + (rest ? ` ${rest} ${small}` : "");
     }
   }
-  return "";
+  return `${Math.floor(seconds)} s`;
 }
 
 function keepTimesTrue() {
   for (const time of document.querySelectorAll("time[data-relative]")) {
     const away = (new Date(/** @type {HTMLTimeElement} */ (time).dateTime).getTime() - Date.now()) / 1000;
-    time.textContent = away > 0 ? `in ${span(away)}` : `${span(-away)} ago`;
+    const text = away > 0 ? `in ${span(away)}` : `${span(-away)} ago`;
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 
-let leader = "";
+/** @type {Record<string, () => void>} */
+const does = {
+  theme: turnTheme,
+  zone: turnZone,
+  live: () => {
+    switchLive(!isOn());
+    say(isOn() ? "Live: on" : "Live: off");
+  },
+};
 
-/** @param {KeyboardEvent} event */
-function pressed(event) {
-  const target = /** @type {HTMLElement} */ (event.target);
-  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, [contenteditable]")) return;
-  if (event.key === "/") {
-    const search = document.querySelector('input[type="search"]');
-    if (search instanceof HTMLInputElement) {
-      search.focus();
-      event.preventDefault();
-    }
+/** Buttons: `data-does="theme"` does it, `data-opens="keys"` opens the dialog with that id.
+ * @param {MouseEvent} event */
+function clicked(event) {
+  const target = /** @type {Element} */ (event.target);
+  const button = target.closest("[data-does], [data-opens]");
+  if (button) {
+    does[button.getAttribute("data-does") ?? ""]?.();
+    const dialog = document.getElementById(button.getAttribute("data-opens") ?? "");
+    if (dialog instanceof HTMLDialogElement) dialog.showModal();
   }
-  if (leader === "g") document.querySelector(`[data-go="${CSS.escape(event.key)}"]`)?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
-  leader = event.key;
+  if (target instanceof HTMLDialogElement) target.close(); // the ground behind it
 }
 
 tellZone();
+for (const button of document.querySelectorAll("[data-does][hidden], [data-opens][hidden]")) button.removeAttribute("hidden");
+document.querySelector("#use-keys")?.addEventListener("change", (event) => switchKeys(/** @type {HTMLInputElement} */ (event.target).checked));
+document.addEventListener("click", clicked);
 setInterval(keepTimesTrue, 10_000);
-addEventListener("keydown", pressed);

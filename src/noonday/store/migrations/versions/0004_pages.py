@@ -32,6 +32,7 @@ outputs = Table(
     Column("execution_id", Id, primary_key=True),
     Column("attempt", Integer, primary_key=True, autoincrement=False),
     Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", BigInteger, nullable=False, server_default=sql("0")),
     Column("at", Instant, nullable=False),
     Column("text", Text, nullable=False),
 )

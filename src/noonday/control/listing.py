@@ -1,0 +1,56 @@
+"""A page of jobs as people look at it: with their last runs, and what else there is to choose from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from noonday.domain.execution import ExecutionState
+from noonday.domain.job import Job, JobId
+from noonday.store import facets, jobs, strips
+from noonday.store.database import Database
+from noonday.store.facets import Facets
+from noonday.store.jobs import JobFilter
+from noonday.store.pages import Page
+from noonday.store.strips import Bar
+
+__all__ = ["Bar", "Facets", "Listed", "Listing", "success_rate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    page: Page[Job]
+    strips: Mapping[JobId, tuple[Bar, ...]]
+    facets: Facets
+    all: int  # jobs there are, whatever was searched for
+
+
+class Listing:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def look(self, wanted: JobFilter, *, limit: int, offset: int, order: str) -> Listed:
+        """Two looks at once: to count what can be chosen takes as long as the page itself."""
+
+        def rows(conn: Connection) -> tuple[Page[Job], Mapping[JobId, tuple[Bar, ...]]]:
+            page = jobs.find(conn, wanted, limit, offset, order)
+            return page, strips.strips(conn, [job.id for job in page.items])
+
+        def choices(conn: Connection) -> tuple[Facets, int]:
+            return facets.facets(conn, wanted), jobs.count(conn, JobFilter(service=wanted.service))
+
+        (page, bars), (found, every) = await asyncio.gather(self._db.read(rows), self._db.read(choices))
+        return Listed(page=page, strips=bars, facets=found, all=every)
+
+    async def strips(self, ids: Collection[JobId], runs: int = 30) -> Mapping[JobId, tuple[Bar, ...]]:
+        return await self._db.read(lambda conn: strips.strips(conn, ids, runs))
+
+
+def success_rate(bars: Collection[Bar]) -> float | None:
+    """0..1 of those that came to an end by themselves; None if none did."""
+    good = sum(bar.state is ExecutionState.COMPLETED for bar in bars)
+    bad = sum(bar.state is ExecutionState.FAILED for bar in bars)
+    return good / (good + bad) if good + bad else None

@@ -1,0 +1,179 @@
+"""Past, running and coming runs of many jobs on one line of time, a track for each job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import islice
+from typing import Final
+
+from sqlalchemy import Connection
+
+from noonday.clock import Clock
+from noonday.domain.errors import invalid
+from noonday.domain.job import Job, JobId
+from noonday.domain.timeline import PLANNED, Line, Mark, Seen, line_of, mark_of, planned, usual_span
+from noonday.domain.upcoming import fires
+from noonday.store import jobs, tracks
+from noonday.store.database import Database
+from noonday.store.jobs import JobFilter
+from noonday.store.tracks import Track
+
+__all__ = ["MOST_TRACKS", "WIDEST", "Drawn", "Grouping", "Timeline", "Timelines", "Wanted"]
+
+WIDEST: Final = timedelta(days=7)
+MOST_TRACKS: Final = 200
+_FARTHEST: Final = timedelta(days=366)
+_MARKS: Final = 240  # of one track, beyond which neighbours are drawn as one
+_FIRES: Final = 6_000  # times to come that one look computes, all tracks together
+_AT_LEAST: Final = 100  # of each track
+
+
+class Grouping(StrEnum):
+    NONE = "none"
+    SERVICE = "service"
+    TAG = "tag"  # the first one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which jobs, from when until when, and which page of their tracks."""
+
+    since: datetime
+    until: datetime
+    filter: JobFilter
+    group: Grouping = Grouping.NONE
+    limit: int = 100
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A track with what is on it; `group` is empty for a job that is in none."""
+
+    track: Track
+    group: str
+    line: Line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    since: datetime
+    until: datetime
+    now: datetime
+    tracks: tuple[Drawn, ...]
+    total: int  # jobs that match
+    groups: Mapping[str, int]  # how many of them each group has, on all pages
+    partial: bool  # there are more jobs or runs than one look takes
+
+
+class Timelines:
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    async def look(self, wanted: Wanted) -> Timeline:
+        now = self._clock.now()
+        _check(wanted, now)
+
+        def read(conn: Connection) -> _Read:
+            found, left_out = tracks.tracks(conn, wanted.filter)
+            every = sorted(((_group(one, wanted.group), one) for one in found), key=_place)
+            shown = every[wanted.offset : wanted.offset + wanted.limit]
+            ids = [track.job_id for _, track in shown]
+            runs, more = tracks.runs_within(conn, ids, wanted.since, wanted.until)
+            known = jobs.find(conn, JobFilter(ids=frozenset(ids)), limit=len(ids) or 1).items
+            groups: dict[str, int] = {}
+            for group, _ in every:
+                groups[group] = groups.get(group, 0) + 1
+            return _Read(
+                every=groups,
+                shown=shown,
+                runs=runs,
+                jobs={job.id: job for job in known},
+                partial=left_out or more,
+            )
+
+        found = await self._db.read(read)
+        drawn = await asyncio.to_thread(lambda: tuple(_draw(found, wanted, now)))
+        return Timeline(
+            since=wanted.since,
+            until=wanted.until,
+            now=now,
+            tracks=drawn,
+            total=sum(found.every.values()),
+            groups=found.every,
+            partial=found.partial,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    every: Mapping[str, int]
+    shown: list[tuple[str, Track]]
+    runs: Mapping[JobId, list[Seen]]
+    jobs: Mapping[JobId, Job]
+    partial: bool
+
+
+def _check(wanted: Wanted, now: datetime) -> None:
+    if wanted.until <= wanted.since:
+        raise invalid("to", wanted.until.isoformat(), f"lies before {wanted.since.isoformat()}")
+    if wanted.until - wanted.since > WIDEST:
+        raise invalid("to", wanted.until.isoformat(), f"is more than {WIDEST.days} days after the start")
+    if wanted.since > now + _FARTHEST:
+        raise invalid("from", wanted.since.isoformat(), f"is more than {_FARTHEST.days} days ahead")
+
+
+def _group(track: Track, by: Grouping) -> str:
+    if by is Grouping.SERVICE:
+        return track.service or ""
+    return track.tags[0] if by is Grouping.TAG and track.tags else ""
+
+
+def _place(entry: tuple[str, Track]) -> tuple[bool, str, str]:
+    """Jobs of no group come last."""
+    group, track = entry
+    return not group, group, track.name
+
+
+def _draw(found: _Read, wanted: Wanted, now: datetime) -> Iterator[Drawn]:
+    step = (wanted.until - wanted.since) / _MARKS
+    most = max(_FIRES // max(len(found.shown), 1), _AT_LEAST)
+    for group, track in found.shown:
+        seen = found.runs.get(track.job_id, [])
+        marks = [mark_of(one, now) for one in seen]
+        job = found.jobs.get(track.job_id)
+        if job is not None and wanted.until > now:
+            known = {one.scheduled_for for one in seen} | {one.available_at for one in seen}
+            marks += _coming(job, wanted, now, known, usual_span(marks), most)
+        inside = (one for one in marks if one.end >= wanted.since and one.due <= wanted.until)
+        yield Drawn(track=track, group=group, line=line_of(inside, step, _MARKS))
+
+
+def _coming(
+    job: Job, wanted: Wanted, now: datetime, known: Iterable[datetime | None], took: timedelta, most: int
+) -> list[Mark]:
+    """What is planned already has its row. A job faster than can be followed goes on as it began."""
+    rows = frozenset(known)
+    times = list(islice(_until(job, now, max(wanted.since, now), wanted.until), most))
+    made = planned((at for at in times if at > now and at not in rows), took)
+    if len(times) == most and times[-1] > times[0]:
+        pace = (times[-1] - times[0]) / (most - 1)
+        step = max(pace, (wanted.until - wanted.since) / _MARKS)
+        at = times[-1] + pace
+        while at <= wanted.until:
+            count = max(round(step / pace), 1)
+            made.append(Mark(start=at, end=at + (count - 1) * pace, state=PLANNED, due=at, count=count))
+            at += step
+    return made
+
+
+def _until(job: Job, now: datetime, since: datetime, until: datetime) -> Iterator[datetime]:
+    for at in fires(job, now, since):
+        if at > until:
+            return
+        yield at

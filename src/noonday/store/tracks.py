@@ -1,0 +1,95 @@
+"""What a line of time is drawn from: the jobs that have a track, and their runs within a span."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from noonday.domain.execution import ExecutionId, ExecutionState
+from noonday.domain.job import JobId
+from noonday.domain.timeline import Seen
+from noonday.store import dialects
+from noonday.store.job_search import JobFilter, conditions_of
+from noonday.store.owners import owner
+from noonday.store.tables import RUNNING, executions, jobs
+
+__all__ = ["MOST_JOBS", "MOST_RUNS", "Track", "runs_within", "tracks"]
+
+MOST_JOBS: Final = 10_000
+MOST_RUNS: Final = 50_000
+_BEFORE: Final = timedelta(hours=6)  # a run that was due longer before the span has ended, or is running
+_COLUMNS: Final = tuple(
+    executions.c[name]
+    for name in (
+        "id", "state", "scheduled_for", "available_at", "started_at", "completed_at",
+        "through_at", "attempt", "skipped_count", "job_id",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    job_id: JobId
+    name: str
+    service: str | None
+    tags: tuple[str, ...]
+
+
+def tracks(conn: Connection, wanted: JobFilter) -> tuple[list[Track], bool]:
+    """All jobs that match, by name, at most MOST_JOBS; and whether there are more."""
+    query = select(jobs.c.id, jobs.c.name, owner(conn), jobs.c.tags).where(*conditions_of(conn, wanted))
+    rows = conn.execute(query.order_by(jobs.c.name, jobs.c.id).limit(MOST_JOBS + 1)).all()
+    made = [
+        Track(job_id=JobId(job_id), name=name or job_id, service=service, tags=_tags(tags))
+        for job_id, name, service, tags in rows[:MOST_JOBS]
+    ]
+    return made, len(rows) > MOST_JOBS
+
+
+def runs_within(
+    conn: Connection, ids: Collection[JobId], since: datetime, until: datetime
+) -> tuple[dict[JobId, list[Seen]], bool]:
+    """Runs of these jobs that lie in the span, at most the newest MOST_RUNS; and whether there are more."""
+    ours = dialects.of(conn).among(executions.c.job_id, ids)
+    due = executions.c.scheduled_for
+    span = (due >= since - _BEFORE, due <= until)
+    rows = list(conn.execute(select(*_COLUMNS).where(ours, *span).order_by(due.desc()).limit(MOST_RUNS + 1)))
+    more = len(rows) > MOST_RUNS
+    rows = rows[:MOST_RUNS] + list(
+        conn.execute(select(*_COLUMNS).where(ours, RUNNING, due < since - _BEFORE))
+    )
+    found: dict[JobId, list[Seen]] = {}
+    for row in rows:
+        seen = _seen(row)
+        if _reaches(seen, since):
+            found.setdefault(JobId(row[-1]), []).append(seen)
+    return found, more
+
+
+def _seen(row: Any) -> Seen:
+    run, state, due, available, started, completed, through, attempt, skipped, _ = row
+    return Seen(
+        id=ExecutionId(run),
+        state=ExecutionState(state),
+        scheduled_for=due,
+        available_at=available,
+        started_at=started,
+        completed_at=completed,
+        through_at=through,
+        attempt=attempt,
+        instants=max(skipped, 1),
+    )
+
+
+def _reaches(seen: Seen, since: datetime) -> bool:
+    """One that was over before the span began is none of it."""
+    last = seen.through_at or seen.completed_at or seen.scheduled_for
+    return seen.state.open or max(last, seen.scheduled_for) >= since
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()
