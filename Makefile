@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	&& { echo "$$python"; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster test soak check fmt lock bench openapi clean
+.PHONY: help run cluster test soak check fmt lock bench load openapi clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 
 bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
 	$(BIN)/python -m bench $(ARGS)
+
+load: $(VENV)/dev.stamp ## press a real process with many clients while jobs keep the cores busy (ARGS="--database postgres")
+	$(BIN)/python -m tests.hostile.load $(ARGS)
 
 openapi: $(VENV)/dev.stamp ## write docs/openapi.json and the client anew (ARGS=--accept-breaking before the first release)
 	$(BIN)/python -m tools.openapi $(ARGS)
