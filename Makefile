@@ -29,8 +29,9 @@ ifdef TESTS
 	$(PYTEST) $(TESTS)
 else
 	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
-	$(PYTEST) -m "crash or cluster" -n 2 --dist loadgroup
-	$(PYTEST) -m "not crash and not cluster and not soak" -n 2 --maxschedchunk 8
+	@# Three at a time: many of them wait for something for much of their time.
+	$(PYTEST) -m "crash or cluster" -n 3 --dist loadgroup
+	$(PYTEST) -m "not crash and not cluster and not soak" -n 3 --maxschedchunk 8
 endif
 
 soak: $(VENV)/dev.stamp ## the long test of a cluster, with random faults (ARGS="--minutes 60 --seed 7")
