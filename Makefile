@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 	&& { echo "$$python"; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cluster test soak check fmt lock bench openapi screenshots clean
+.PHONY: help run demo cluster test soak check fmt lock bench load openapi screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,9 @@ ifdef TESTS
 else
 	@$(BIN)/python -m tests.web.chromium
 	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
-	$(PYTEST) -m "crash or cluster" -n 2 --dist loadgroup
-	$(PYTEST) -m "not crash and not cluster and not soak" -n 2 --maxschedchunk 8
+	@# Three at a time: many of them wait for something for much of their time.
+	$(PYTEST) -m "crash or cluster" -n 3 --dist loadgroup
+	$(PYTEST) -m "not crash and not cluster and not soak" -n 3 --maxschedchunk 8
 endif
 
 soak: $(VENV)/dev.stamp ## the long test of a cluster, with random faults (ARGS="--minutes 60 --seed 7")
@@ -52,6 +53,9 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 
 bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
 	$(BIN)/python -m bench $(ARGS)
+
+load: $(VENV)/dev.stamp ## press a real process with many clients while jobs keep the cores busy (ARGS="--database postgres")
+	$(BIN)/python -m tests.hostile.load $(ARGS)
 
 openapi: $(VENV)/dev.stamp ## write docs/openapi.json and the client anew (ARGS=--accept-breaking before the first release)
 	$(BIN)/python -m tools.openapi $(ARGS)

@@ -1,10 +1,9 @@
-"""Databases for tests: a fresh SQLite file or PostgreSQL database for each, made from a migrated template."""
+"""Databases for tests: a fresh SQLite file for each, or a PostgreSQL database that is empty again."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ from psycopg import sql
 
 from noonday.store import migrate
 from noonday.store.database import Database
+from tests.databases import Pool, still_connected
 from tests.pgbouncer import start_pgbouncer
 from tests.servers import NoServer, Server, start_postgres, start_redis
 
@@ -73,36 +73,40 @@ def postgres_template(postgres_server: Server) -> Iterator[str]:
     _admin(postgres_server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
 
 
-def _postgres_database(server: Server, create: str, *names: str) -> Iterator[str]:
-    name = f"noonday_{os.getpid()}_{next(_serial)}"
-    _admin(server, create, name, *names)
-    yield _named(server, name)
-    left = _connections_left(server, name)
-    _admin(server, "DROP DATABASE {} WITH (FORCE)", name)
-    assert not left, f"connections left open: {left}"
+@pytest.fixture(scope="session")
+def postgres_pool(postgres_server: Server, postgres_template: str) -> Iterator[Pool]:
+    def create() -> str:
+        name = f"noonday_{os.getpid()}_{next(_serial)}"
+        _admin(postgres_server, "CREATE DATABASE {} TEMPLATE {}", name, postgres_template)
+        return _named(postgres_server, name)
+
+    pool = Pool(create, partial(_drop, postgres_server))
+    yield pool
+    pool.close()
 
 
-def _connections_left(server: Server, name: str) -> list[tuple[object, ...]]:
-    """A closed connection takes the server a moment to see."""
-    query = "SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = %s"
-    until = time.monotonic() + 5
-    with psycopg.connect(server.url, autocommit=True) as conn:
-        while True:
-            left = conn.execute(query, (name,)).fetchall()
-            if not left or time.monotonic() > until:
-                return left
-            time.sleep(0.02)
+def _drop(server: Server, url: str) -> None:
+    _admin(server, "DROP DATABASE {} WITH (FORCE)", url.rpartition("/")[2].partition("?")[0])
 
 
 @pytest.fixture
-def postgres_url(postgres_server: Server, postgres_template: str) -> Iterator[str]:
-    """A migrated PostgreSQL database of its own; fails if somebody leaves a connection open."""
-    yield from _postgres_database(postgres_server, "CREATE DATABASE {} TEMPLATE {}", postgres_template)
+def postgres_url(postgres_pool: Pool) -> Iterator[str]:
+    """A migrated, empty PostgreSQL database; fails if somebody leaves a connection open."""
+    yield postgres_pool.take()
+    left = postgres_pool.give_back()
+    assert not left, f"connections left open: {left}"
 
 
 @pytest.fixture
 def empty_postgres_url(postgres_server: Server) -> Iterator[str]:
-    yield from _postgres_database(postgres_server, "CREATE DATABASE {}")
+    """Without any table, and for one test alone."""
+    name = f"noonday_{os.getpid()}_{next(_serial)}"
+    _admin(postgres_server, "CREATE DATABASE {}", name)
+    url = _named(postgres_server, name)
+    yield url
+    left = still_connected(url)
+    _drop(postgres_server, url)
+    assert not left, f"connections left open: {left}"
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ WHSEC = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 SHOW = "curl() { printf '%s\\0' \"$@\"; }\n"  # what would be sent
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("openssl") is None or shutil.which("bash") is None, reason="needs bash and openssl"
+    not os.environ.get("CI") and not (shutil.which("openssl") and shutil.which("bash")),
+    reason="needs bash and openssl",
 )
 
 

@@ -18,8 +18,6 @@ from tests.crash.processes import Noonday, eventually, world
 from tests.seeds.curl import Answer, curl
 from tests.servers import Server
 
-SECRET = "a secret that webhooks are signed with"
-
 
 class Service:
     """Answers each call with a JobResult, and keeps the JobContexts that it was given."""

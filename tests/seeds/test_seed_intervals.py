@@ -90,9 +90,10 @@ def test_pause_resume_retry_cancel(live: Live) -> None:
 
 def test_the_load_is_spread(live: Live) -> None:
     spread = live.ok("curl localhost/api/v1/scheduler/distribution")
-    assert spread
-    assert live.ok("curl -X POST localhost/api/v1/scheduler/rebalance/preview")
-    assert live.ok("curl -X POST localhost/api/v1/scheduler/rebalance")
+    assert 0 <= spread["score"] <= 1
+    assert len(spread["slots"]) * spread["slot_minutes"] == 24 * 60
+    assert live.ok("curl -X POST localhost/api/v1/scheduler/rebalance/preview")["moves"] == []
+    assert live.ok("curl -X POST localhost/api/v1/scheduler/rebalance")["moves"] == []
 
 
 def test_the_old_health_check(live: Live) -> None:

@@ -56,7 +56,7 @@ def test_a_postgres_that_is_stopped_or_killed_comes_back_with_what_it_had() -> N
                 conn.execute("INSERT INTO kept VALUES (1)")
                 end()
                 with pytest.raises(psycopg.OperationalError):
-                    conn.execute("SELECT 1")
+                    conn.execute("SELECT pg_sleep(30)")  # a child notices by itself, a moment later
             with pytest.raises(psycopg.OperationalError):
                 psycopg.connect(server.url)
             server.start()

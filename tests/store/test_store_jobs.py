@@ -276,3 +276,15 @@ def test_saving_replaces_the_edges(db: Database) -> None:
 def test_it_counts_jobs_by_state(db: Database) -> None:
     add(db, a_job(), a_job(), a_job(state=JobState.FAILED))
     assert db.read_now(jobs.count_by_state) == {JobState.SCHEDULED: 2, JobState.FAILED: 1}
+
+
+def test_many_references_are_read_in_one_look(db: Database) -> None:
+    one, other = a_job(name="one"), a_job(name="other")
+    tricky = a_job(name=one.id)  # a name that is the id of another job: the id goes first
+    for job in (one, other, tricky):
+        add(db, job)
+    asked = [one.id, "other", "nobody", an_id()]
+    found = db.read_now(lambda conn: jobs.ids_of(conn, asked))
+    assert found == {one.id: one.id, "other": other.id}
+    resolved = db.read_now(lambda conn: {ref: jobs.resolve(conn, ref).id for ref in found})
+    assert resolved == found

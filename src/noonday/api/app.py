@@ -53,9 +53,9 @@ from noonday.api.services import ApiServices, Services
 __all__ = ["ApiServices", "create_app"]
 
 _ROUTES = (
-    bulk,
     jobs,
     actions,
+    bulk,
     executions,
     callbacks,
     schedules,

@@ -17,18 +17,26 @@ from noonday.domain.access import Caller
 from noonday.domain.errors import Invalid, Problem
 from noonday.store.pages import Mark, Page
 
-__all__ = ["Paging", "cursor_of", "mark_of", "own_service", "paged"]
+__all__ = ["Counting", "Limit", "Paging", "cursor_of", "mark_of", "own_service", "paged"]
 
 _LONGEST: Final = 4096
 
 
-class Paging(BaseModel):
-    """The part of a list's query that says which page."""
+Limit = Annotated[int, Field(ge=1, le=200)]
+
+
+class Counting(BaseModel):
+    """The part of a list's query that says which page, counted from the first."""
 
     model_config = ConfigDict(extra="forbid")
 
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    limit: Limit = 50
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+
+
+class Paging(Counting):
+    """Likewise, or from where the page before ended."""
+
     cursor: (
         Annotated[str, Field(max_length=_LONGEST, description="`next_cursor` of the page before")] | None
     ) = None
@@ -77,9 +85,7 @@ def paged(
     body = {
         name: shown,
         **(more or {}),
-        "total": page.total,
-        "limit": page.limit,
-        "offset": page.offset,
+        **page.bounds,
         "next_cursor": cursor,
     }
     return JSONResponse(body, headers=_link(request, cursor) if cursor else {})

@@ -11,6 +11,7 @@ from typing import Any, Final
 from fastapi import Request
 
 from noonday.api.callers import demand
+from noonday.api.paging import own_service
 from noonday.api.services import Services
 from noonday.domain.access import Right
 from noonday.domain.errors import Invalid, Problem, invalid
@@ -44,7 +45,7 @@ async def received(request: Request, ask: Services, in_address: str) -> Received
         known = proof.id or _digest(proof.mac, call.path)
         return Received(call, known, known)
     caller = await demand(request, Right.RUN)
-    call = _call(request, body, in_address, (caller.service or "") if caller.confined else None)
+    call = _call(request, body, in_address, own_service(caller))
     named = _named(request)
     # No two callers share an id: nobody can use up, or look up, what another one sent.
     return Received(call, None if named is None else f"{caller.name} {named}", named)

@@ -13,15 +13,15 @@ from noonday.api.schemas import job_json
 from noonday.cli import output, showing
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
+from noonday.cli.values import check_page
 from noonday.domain import search_fields, searching
-from noonday.domain.errors import NoondayError, invalid
+from noonday.domain.errors import NoondayError
 from noonday.store.audit import AuditFilter
 
 __all__ = ["app"]
 
 app = App(name="audit", help_epilogue="")
 
-_MOST = 1000
 _COLUMNS = ["when", "who", "action", "of", "#revision", "what"]
 _QUIET = frozenset({"revision", "updated_at"})
 _WIDEST = 100
@@ -44,10 +44,7 @@ class Pick:
     "How many to leave out first."
 
     def check(self) -> None:
-        if not 1 <= self.limit <= _MOST:
-            raise invalid("--limit", self.limit, f"must lie between 1 and {_MOST}")
-        if self.offset < 0:
-            raise invalid("--offset", self.offset, "must not be negative")
+        check_page(self.limit, self.offset)
 
 
 _NEWEST = Pick()
@@ -84,7 +81,7 @@ def list_changes(
         page = await desk.audit.find(wanted, limit=pick.limit, offset=pick.offset)
         shown = [entry_json(entry) for entry in page.items]
         if json:
-            output.data({"entries": shown, "total": page.total, "limit": page.limit, "offset": page.offset})
+            output.data({"entries": shown, **page.bounds})
             return
         if shown:
             output.table(_COLUMNS, [_row(entry, utc=utc) for entry in shown])

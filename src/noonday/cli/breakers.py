@@ -11,16 +11,15 @@ from noonday.api.breakers import breaker_json
 from noonday.cli import output, showing
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
+from noonday.cli.values import check_page
 from noonday.cli.words import one_of
 from noonday.domain import search_fields, searching
 from noonday.domain.breaker import BreakerState
-from noonday.domain.errors import invalid
 
 __all__ = ["app"]
 
 app = App(name="breakers", help_epilogue="")
 
-_MOST = 1000
 _COLUMNS = ["domain", "state", "#failures", "#trips", "since", "next try", "last error"]
 
 
@@ -48,10 +47,7 @@ def list_breakers(
     offset:
         How many to leave out first.
     """
-    if not 1 <= limit <= _MOST:
-        raise invalid("--limit", limit, f"must lie between 1 and {_MOST}")
-    if offset < 0:
-        raise invalid("--offset", offset, "must not be negative")
+    check_page(limit, offset)
     words = [each.value for each in BreakerState]
     wanted = None if state is None else BreakerState(one_of("--state", state, words))
 
@@ -61,7 +57,7 @@ def list_breakers(
         shown = [breaker_json(seen) for seen in page.items]
         if json:
             document = {"breakers": shown, "parked": parked}
-            output.data(document | {"total": page.total, "limit": page.limit, "offset": page.offset})
+            output.data(document | page.bounds)
             return
         if shown:
             output.table(_COLUMNS, [_row(breaker, utc=utc) for breaker in shown])

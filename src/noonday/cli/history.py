@@ -11,15 +11,13 @@ from noonday.api.schemas import execution_json
 from noonday.cli import output, showing
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
+from noonday.cli.values import check_page
 from noonday.cli.words import one_of
 from noonday.domain import search_fields, searching
-from noonday.domain.errors import invalid
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.store.history import ExecutionFilter
 
 __all__ = ["history"]
-
-_MOST = 1000
 
 
 @Parameter(name="*")
@@ -37,10 +35,7 @@ class Pick:
     "How many to leave out first."
 
     def state(self) -> ExecutionState | None:
-        if not 1 <= self.limit <= _MOST:
-            raise invalid("--limit", self.limit, f"must lie between 1 and {_MOST}")
-        if self.offset < 0:
-            raise invalid("--offset", self.offset, "must not be negative")
+        check_page(self.limit, self.offset)
         if self.status is None:
             return None
         return ExecutionState(one_of("--status", self.status, [state.value for state in ExecutionState]))
@@ -74,7 +69,7 @@ def history(
         page = await desk.executions.find(wanted, limit=pick.limit, offset=pick.offset)
         if json:
             runs = [execution_json(run) for run in page.items]
-            output.data({"executions": runs, "total": page.total, "limit": page.limit, "offset": page.offset})
+            output.data({"executions": runs, **page.bounds})
             return
         rows = [showing.run_row(run, utc=utc) for run in page.items]
         columns = list(showing.RUN_COLUMNS)

@@ -48,7 +48,7 @@ def list_jobs(
         page = await desk.jobs.find(found, limit=search.limit, offset=search.offset)
         jobs = [job_json(job, now) for job in page.items]
         if json:
-            output.data({"jobs": jobs, "total": page.total, "limit": page.limit, "offset": page.offset})
+            output.data({"jobs": jobs, **page.bounds})
             return
         if jobs:
             output.table(showing.LIST_COLUMNS, [showing.list_row(job, utc=utc) for job in jobs])

@@ -14,7 +14,7 @@ from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import INTERRUPTED
 from noonday.cli.flags import Db, Json, Utc, Yes
-from noonday.cli.values import duration
+from noonday.cli.values import check_page, duration
 from noonday.cli.words import one_of
 from noonday.domain.access import Role
 from noonday.domain.errors import invalid
@@ -24,7 +24,6 @@ __all__ = ["ROLES", "a_name", "app"]
 app = App(name="key", help_epilogue="")
 
 ROLES = [role.value for role in Role]
-_MOST = 1000
 _LONGEST = timedelta(days=3660)
 _LONGEST_NAME = 200
 _COLUMNS = ["prefix", "name", "role", "service", "state", "created", "expires", "last used"]
@@ -94,17 +93,13 @@ def list_keys(
     offset:
         How many to leave out first.
     """
-    if not 1 <= limit <= _MOST:
-        raise invalid("--limit", limit, f"must lie between 1 and {_MOST}")
-    if offset < 0:
-        raise invalid("--offset", offset, "must not be negative")
+    check_page(limit, offset)
 
     async def work(desk: Desk) -> None:
         page = await desk.keys.page(limit=limit, offset=offset)
         shown = [key_json(key, desk.clock.now()) for key in page.items]
         if json:
-            bounds = {"total": page.total, "limit": page.limit, "offset": page.offset}
-            output.data({"keys": shown} | bounds)
+            output.data({"keys": shown, **page.bounds})
             return
         if shown:
             output.table(_COLUMNS, [_row(key, utc=utc) for key in shown])

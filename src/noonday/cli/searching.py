@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from noonday.cli.values import check_page
 from noonday.cli.words import one_of
 from noonday.domain import search_fields, searching
-from noonday.domain.errors import invalid
 from noonday.domain.job import JobState
 from noonday.domain.searching import Term
 from noonday.store.jobs import JobFilter
@@ -23,7 +23,6 @@ Query = Annotated[
 ]
 
 _KINDS = ("cron", "interval", "calendar", "immediate", "once", "event", "manual")
-_MOST = 1000
 
 
 @Parameter(name="*")
@@ -46,10 +45,7 @@ class SearchFlags:
     "How many to leave out first."
 
     def filter(self) -> JobFilter:
-        if not 1 <= self.limit <= _MOST:
-            raise invalid("--limit", self.limit, f"must lie between 1 and {_MOST}")
-        if self.offset < 0:
-            raise invalid("--offset", self.offset, "must not be negative")
+        check_page(self.limit, self.offset)
         status = self.status and JobState(
             one_of("--status", self.status, [state.value for state in JobState])
         )

@@ -13,6 +13,7 @@ from noonday.cli import output, showing
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Yes
+from noonday.cli.values import check_page
 from noonday.cli.words import one_of
 from noonday.domain.errors import Invalid, NotFound, Problem, invalid
 from noonday.domain.signatures import is_id
@@ -24,7 +25,6 @@ __all__ = ["app"]
 
 app = App(name="triggers", help_epilogue="")
 
-_MOST = 1000
 _MOST_BYTES = 1 << 20
 _COLUMNS = ["kind", "waits for", "job", "state"]
 _WOULD = {"run": "would run", "skip": "would be skipped: paused", "nothing": "would not: it is off"}
@@ -47,8 +47,7 @@ def list_triggers(
     limit:
         How many of each at most [200].
     """
-    if not 1 <= limit <= _MOST:
-        raise invalid("--limit", limit, f"must lie between 1 and {_MOST}")
+    check_page(limit)
     kinds = list(Kind) if kind is None else [Kind(one_of("--kind", kind, [each.value for each in Kind]))]
 
     async def work(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from noonday.domain.errors import invalid
 from noonday.domain.schedule import Cron, Frequency, Interval, IntervalUnit, Once, Schedule
 
-__all__ = ["duration", "instant", "interval", "schedule", "seconds", "until", "zone"]
+__all__ = ["check_page", "duration", "instant", "interval", "schedule", "seconds", "until", "zone"]
 
 _UNITS = {
     "s": IntervalUnit.SECONDS,
@@ -25,7 +25,16 @@ _PART = re.compile(
 )
 _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 _UTC = ZoneInfo("UTC")
+_LONGEST_PAGE = 1000
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def check_page(limit: int, offset: int = 0) -> None:
+    """--limit and --offset, before anything is opened for them."""
+    if not 1 <= limit <= _LONGEST_PAGE:
+        raise invalid("--limit", limit, f"must lie between 1 and {_LONGEST_PAGE}")
+    if offset < 0:
+        raise invalid("--offset", offset, "must not be negative")
 
 
 def interval(field: str, text: str, *, after_completion: bool = False) -> Interval:

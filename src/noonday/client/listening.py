@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from noonday.client.errors import ClientError, Refused, UnexpectedAnswer, Unreachable
-from noonday.client.retrying import Retries
+from noonday.client.retrying import ASK_AGAIN, Retries
 from noonday.client.sending import chance, refused
 
 __all__ = ["AsyncEvents", "Event", "Events"]
@@ -68,7 +68,7 @@ class _Course:
     def after(self, error: ClientError) -> float:
         """Seconds until it is tried again; an error at the first try, or one that will last, is raised."""
         lasting = isinstance(error, UnexpectedAnswer) or (
-            isinstance(error, Refused) and error.status not in (429, 502, 503, 504)
+            isinstance(error, Refused) and error.status not in ASK_AGAIN
         )
         if lasting or not self.connected or self.retries.attempts == 1:
             raise error

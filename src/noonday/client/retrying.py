@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NO_RETRIES", "Retries"]
+__all__ = ["ASK_AGAIN", "NO_RETRIES", "Retries"]
 
-_ASK_AGAIN = frozenset({429, 502, 503, 504})
+ASK_AGAIN = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Retries:
         self, attempt: int, status: int, retry_after: float | None, chance: float
     ) -> float | None:
         """Seconds until the next try, as the server wishes within bounds; None: the answer stands."""
-        if status not in _ASK_AGAIN or attempt >= self.attempts:
+        if status not in ASK_AGAIN or attempt >= self.attempts:
             return None
         if retry_after is not None:
             return retry_after if retry_after <= self.longest else None

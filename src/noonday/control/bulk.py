@@ -208,20 +208,15 @@ def _chosen(conn: Connection, choice: Choice) -> tuple[_Names, list[Failure]]:
     """The jobs by id, oldest first; and the names under which there is none that may be touched."""
     wanted, unknown = choice.filter, list[Failure]()
     if choice.named is not None:
-        ids: dict[str, str] = {}
-        for ref in choice.named:
-            try:
-                ids[jobs.resolve(conn, ref).id] = ref
-            except NoondayError as exc:
-                unknown.append(Failure(job_id=None, name=ref, error=str(exc)))
-        wanted = replace(wanted, ids=frozenset(ids))
+        meant = jobs.ids_of(conn, choice.named)
+        wanted = replace(wanted, ids=frozenset(meant.values()))
     found = jobs.named(conn, wanted, MOST + 1)
     if len(found) > MOST:
         count = jobs.count(conn, wanted)
         raise Invalid(Problem("filter", f"finds {count:,} jobs, and one call changes at most {MOST:,}"))
     if choice.named is not None:
-        strangers = [ref for job_id, ref in ids.items() if job_id not in found]
-        unknown += [Failure(job_id=None, name=ref, error=f"there is no job {ref!r}") for ref in strangers]
+        strangers = [ref for ref in dict.fromkeys(choice.named) if meant.get(ref) not in found]
+        unknown = [Failure(job_id=None, name=ref, error=f"there is no job {ref!r}") for ref in strangers]
     return found, unknown
 
 

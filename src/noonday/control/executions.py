@@ -16,7 +16,7 @@ from noonday.control.errors import Gone
 from noonday.control.jobs import NOBODY
 from noonday.domain.errors import Conflict, NotAllowed, NotFound
 from noonday.domain.execution import Attempt, Execution, ExecutionId, ExecutionState
-from noonday.domain.job import Job, JobId
+from noonday.domain.job import Job
 from noonday.domain.outcome import Completed, Failed
 from noonday.ports import Claim, Silence, Telemetry
 from noonday.store import audit, events, executions, glances, history, jobs, outputs
@@ -81,11 +81,7 @@ class Executions:
     ) -> Page[Execution]:
         """Newest first; of one job (by id or name) or of all."""
 
-        def look(conn: Connection) -> Page[Execution]:
-            job_id: JobId | None = None if job is None else jobs.resolve(conn, job).id
-            return history.page(conn, job_id, limit, offset, status)
-
-        return await self._db.read(look)
+        return await self.find(ExecutionFilter(status=status), job=job, limit=limit, offset=offset)
 
     async def find(
         self,

@@ -129,13 +129,12 @@ class Rebalancing:
 def _named(conn: Connection, references: Collection[str]) -> set[JobId] | None:
     if not references:
         return None
-    problems: list[Problem] = []
-    found: set[JobId] = set()
-    for place, reference in enumerate(references):
-        try:
-            found.add(jobs.resolve(conn, reference).id)
-        except NotFound as exc:
-            problems.append(Problem(f"jobs[{place}]", str(exc)))
+    meant = jobs.ids_of(conn, references)
+    problems = [
+        Problem(f"jobs[{place}]", f"there is no job {reference!r}")
+        for place, reference in enumerate(references)
+        if reference not in meant
+    ]
     if problems:
         raise Invalid(*problems)
-    return found
+    return set(meant.values())

@@ -47,13 +47,13 @@ class Sessions:
             used = None if key is None else keys.get(conn, prefix_of(key) or "")
             if key is not None and (used is None or not used.in_force(now)):
                 raise Unidentified("the key is not good any more")
-            bounds = (now + LONGEST, ends_at, used and used.expires_at)
+            bounds = (now + LONGEST, ends_at, None if used is None else used.expires_at)
             made = Session(
                 id=digest_of(text),
                 name=caller.name,
                 role=caller.role,
                 service=caller.service,
-                key_id=used and used.id,
+                key_id=None if used is None else used.id,
                 created_at=now,
                 expires_at=min(bound for bound in bounds if bound is not None),
             )

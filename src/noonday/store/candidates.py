@@ -88,26 +88,24 @@ def _due_among(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(query, executions)
 
 
-def _front_of_lane(dialect: Answers) -> Select[Any]:
-    lane = executions.c.lane == bindparam("lane", type_=Integer)
-    return (
-        select(*COLUMNS)
-        .where(CLAIMABLE, executions.c.road == bindparam("road", type_=Integer), lane)
-        .where(executions.c.available_at <= _NOW)
-        .order_by(executions.c.available_at)
-        .limit(bindparam("count", type_=Integer))
-    )
+_FRONT_OF_LANE: Final = (
+    select(*COLUMNS)
+    .where(CLAIMABLE, executions.c.road == bindparam("road", type_=Integer))
+    .where(executions.c.lane == bindparam("lane", type_=Integer), executions.c.available_at <= _NOW)
+    .order_by(executions.c.available_at)
+    .limit(bindparam("count", type_=Integer))
+)
 
 
 @prepared
 def _front(dialect: Answers) -> Select[Any]:
-    return dialect.skip_locked(_front_of_lane(dialect), executions)
+    return dialect.skip_locked(_FRONT_OF_LANE, executions)
 
 
 @prepared
 def _front_beside(dialect: Answers) -> Select[Any]:
     free = ~dialect.listed(executions.c.job_id, "blocked")
-    return dialect.skip_locked(_front_of_lane(dialect).where(free), executions)
+    return dialect.skip_locked(_FRONT_OF_LANE.where(free), executions)
 
 
 @prepared

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from sqlalchemy import ColumnElement, Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
 from noonday.domain.errors import invalid
 from noonday.domain.job import Job, JobId, JobState, Lane
@@ -17,7 +17,7 @@ from noonday.store import dialects, search_sources
 from noonday.store.keyset import Order, mark_of, sorted_by
 from noonday.store.owners import owned_by
 from noonday.store.pages import Mark, Page
-from noonday.store.reading import RowError, may_be_id
+from noonday.store.reading import RowError, as_id, may_be_id
 from noonday.store.rows import job_from_row
 from noonday.store.search_sql import conditions, tested
 from noonday.store.tables import job_dependencies, jobs
@@ -134,6 +134,18 @@ def count_by_state(conn: Connection) -> dict[JobState, int]:
     counted = conn.execute(select(jobs.c.status, func.count()).group_by(jobs.c.status)).all()
     states = {state.value: state for state in JobState}
     return {states[status]: count for status, count in counted if status in states}
+
+
+def ids_of(conn: Connection, references: Collection[str]) -> dict[str, JobId]:
+    """The jobs that these ids and names mean, in one look; by id, else by name. Unknown ones are left out."""
+    dialect = dialects.of(conn)
+    as_ids = {one: as_id(conn, one) for one in references}
+    possible = [job_id for job_id in as_ids.values() if job_id is not None]
+    meant = or_(dialect.among(jobs.c.id, possible), dialect.among(jobs.c.name, references))
+    rows = conn.execute(select(jobs.c.id, jobs.c.name).where(meant)).all()
+    ids, names = {row.id for row in rows}, {row.name: row.id for row in rows}
+    found = {one: job_id if job_id in ids else names.get(one) for one, job_id in as_ids.items()}
+    return {one: JobId(job_id) for one, job_id in found.items() if job_id is not None}
 
 
 def known(conn: Connection, ids: Collection[str]) -> set[JobId]:

@@ -23,7 +23,7 @@ from noonday.store.job_cursors import (
     next_due_at,
     skip_through,
 )
-from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, known, named
+from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, ids_of, known, named
 from noonday.store.notices import CANCEL, JOBS, tell
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row, job_values
@@ -45,6 +45,7 @@ __all__ = [
     "edges_above",
     "find",
     "get",
+    "ids_of",
     "known",
     "lock",
     "named",

@@ -24,3 +24,8 @@ class Page(Generic[T]):
     limit: int
     offset: int
     next: Mark | None = None  # None = this is the last page
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """As every list tells them."""
+        return {"total": self.total, "limit": self.limit, "offset": self.offset}

@@ -13,8 +13,10 @@ from noonday.store.dialects import Answers
 __all__ = ["prepared"]
 
 
-class Prepared:
-    """Called with a connection and the values of its parameters; a collection is one parameter."""
+class prepared:
+    """Decorates what makes a statement, given the dialect; its parameters have names: `bindparam("now")`,
+    `dialect.listed(column, "ids")`. Called with a connection and their values; a collection is one value.
+    """
 
     def __init__(self, make: Callable[[Answers], Executable]) -> None:
         self._make = make
@@ -29,8 +31,3 @@ class Prepared:
             if isinstance(value, Collection) and not isinstance(value, str):
                 values[name] = dialect.many(value)
         return conn.execute(statement, values)
-
-
-def prepared(make: Callable[[Answers], Executable]) -> Prepared:
-    """`make` is given the dialect; its parameters have names: `bindparam("now")`, `listed(…, "ids")`."""
-    return Prepared(make)

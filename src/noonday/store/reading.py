@@ -50,12 +50,15 @@ def an_object(row: Row, name: str) -> dict[str, Any]:
     return value
 
 
-def may_be_id(conn: Connection, text: str) -> bool:
-    """PostgreSQL knows UUIDs alone; on SQLite people may have inserted any text."""
+def as_id(conn: Connection, text: str) -> str | None:
+    """As the database writes it. PostgreSQL knows UUIDs alone; on SQLite people may have used any text."""
     if conn.dialect.name != "postgresql":
-        return True
+        return text
     try:
-        UUID(text)
+        return str(UUID(text))
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def may_be_id(conn: Connection, text: str) -> bool:
+    return as_id(conn, text) is not None

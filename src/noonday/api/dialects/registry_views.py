@@ -105,7 +105,7 @@ def _kept(kept: Kept) -> dict[str, Any]:
 
 def pagination(page: Page[Any]) -> dict[str, Any]:
     more = page.offset + len(page.items) < page.total
-    return {"limit": page.limit, "offset": page.offset, "total": page.total, "hasMore": more}
+    return page.bounds | {"hasMore": more}
 
 
 def execution_view(execution: Execution, job_name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from noonday.domain.errors import Invalid
 __all__ = ["MAX_BODY", "Access", "Guard"]
 
 MAX_BODY = 1 << 20
+_MOST_DIGITS = 20  # of a length that is worth reading
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALWAYS_OPEN = ("/health/live", "/health/ready")  # probes come by addresses nobody listed; they learn nothing
 _WEBHOOK = "/api/v2/triggers/webhook"
@@ -95,6 +96,9 @@ class Guard:
             return answer(403, "a page from another origin may not change anything here")
         if "\x00" in scope["path"] or b"\x00" in unquote_to_bytes(scope.get("query_string", b"")):
             return answer(400, "the address holds a NUL character")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Somebody on the way may have seen another end of it, and what follows may be forged.
+            return answer(400, "the body has two lengths", headers={"Connection": "close"})
         return None
 
     def _known_page(self, headers: Headers, host: str) -> bool:
@@ -114,7 +118,7 @@ def _own_page(headers: Headers, host: str) -> bool:
 async def _read(headers: Headers, receive: Receive) -> bytes | Response:
     too_much = answer(413, f"the body is larger than {MAX_BODY} bytes", headers={"Connection": "close"})
     announced = headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > MAX_BODY:
+    if announced.isdecimal() and (len(announced) > _MOST_DIGITS or int(announced) > MAX_BODY):
         return too_much
     parts: list[bytes] = []
     size, more = 0, True

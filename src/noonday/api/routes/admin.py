@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from noonday.api.callers import Who, needs
 from noonday.api.dialects.admin import (
@@ -18,6 +17,7 @@ from noonday.api.dialects.admin import (
     fleet_view,
     scheduler_view,
 )
+from noonday.api.paging import Counting, Limit
 from noonday.api.services import Ask
 from noonday.domain.access import Right
 from noonday.domain.errors import NotAllowed
@@ -26,11 +26,8 @@ from noonday.domain.schedulers import Action
 router = APIRouter(prefix="/api/admin/schedulers", tags=["admin"])
 
 
-class SchedulersQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: Annotated[int, Field(ge=1, le=200)] = 200
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+class SchedulersQuery(Counting):
+    limit: Limit = 200
 
 
 @router.get(
@@ -56,9 +53,7 @@ async def health(ask: Ask, who: Who) -> Response:
 async def find(query: Annotated[SchedulersQuery, Query()], ask: Ask, who: Who) -> Response:
     page = await ask.schedulers.page(limit=query.limit, offset=query.offset, service=who.service)
     shown = [scheduler_view(row) for row in page.items]
-    return JSONResponse(
-        {"schedulers": shown, "total": page.total, "limit": page.limit, "offset": page.offset}
-    )
+    return JSONResponse({"schedulers": shown, **page.bounds})
 
 
 @router.post(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -23,6 +24,7 @@ from noonday.api.fields import Instant
 from noonday.api.paging import Paging, paged
 from noonday.api.rehearsing import DryRun, rehearsal_json
 from noonday.api.routes.jobs import IfMatch, JobRef, revision
+from noonday.api.schedules import read_instant
 from noonday.api.schemas import job_json
 from noonday.api.services import Ask, v2_is_on
 from noonday.domain import search_fields, searching
@@ -32,6 +34,7 @@ from noonday.store.audit import AuditFilter
 router = APIRouter(prefix="/api/v2", tags=["audit"], dependencies=[Depends(v2_is_on)])
 
 _MOST = (1 << 31) - 1
+_UTC = ZoneInfo("UTC")
 _SEARCH = "a search such as `actor:ada action:pause,resume at:<2d`"
 Word = Annotated[str, Field(max_length=200)]
 Number = Annotated[int, Path(ge=1, le=_MOST, description="the job's revision, as its ETag tells it")]
@@ -120,8 +123,8 @@ async def _listed(
         action=query.action,
         kind=kind,
         subject_id=subject,
-        since=query.since,
-        until=query.until,
+        since=query.since and read_instant("since", query.since, _UTC),
+        until=query.until and read_instant("until", query.until, _UTC),
         terms=searching.parse(query.q or "", search_fields.AUDIT, ask.clock.now()),
     )
     page = await ask.audit.find(wanted, limit=query.limit, offset=query.offset, after=query.mark())

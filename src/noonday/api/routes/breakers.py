@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from noonday.api.breakers import BreakerPage, BreakerShape, breaker_json
 from noonday.api.callers import Who, needs
+from noonday.api.paging import Counting
 from noonday.api.services import Ask, v2_is_on
 from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
@@ -24,13 +25,9 @@ Domain = Annotated[
 _SEARCH = "a search such as `state:open domain:*.example.com trips:>3`; a plain word is a part of the domain"
 
 
-class BreakerQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class BreakerQuery(Counting):
     state: BreakerState | None = None
     q: Annotated[str, Field(max_length=searching.LONGEST, description=_SEARCH)] | None = None
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
 @router.get(
@@ -43,15 +40,7 @@ async def find(query: Annotated[BreakerQuery, Query()], ask: Ask) -> Response:
     terms = searching.parse(query.q or "", search_fields.BREAKERS, ask.clock.now())
     page, parked = await ask.breakers.page(query.state, limit=query.limit, offset=query.offset, terms=terms)
     shown = [breaker_json(seen) for seen in page.items]
-    return JSONResponse(
-        {
-            "breakers": shown,
-            "parked": parked,
-            "total": page.total,
-            "limit": page.limit,
-            "offset": page.offset,
-        }
-    )
+    return JSONResponse({"breakers": shown, "parked": parked, **page.bounds})
 
 
 @router.get(

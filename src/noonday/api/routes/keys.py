@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from noonday.api.access import (
     CallerShape,
@@ -19,6 +18,7 @@ from noonday.api.access import (
     key_json,
 )
 from noonday.api.callers import Who, needs
+from noonday.api.paging import Counting
 from noonday.api.schedules import read_instant
 from noonday.api.services import Ask, v2_is_on
 from noonday.domain.access import Right
@@ -27,13 +27,6 @@ router = APIRouter(prefix="/api/v2", tags=["access"], dependencies=[Depends(v2_i
 
 _UTC = ZoneInfo("UTC")
 KeyRef = Annotated[str, Path(alias="key", description="the key's id or its prefix", max_length=200)]
-
-
-class KeyQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
 @router.post(
@@ -58,11 +51,11 @@ async def create(body: KeyBody, ask: Ask, who: Who) -> Response:
     responses={200: {"model": KeyPage}},
     summary="API keys, newest first, the revoked ones too",
 )
-async def find(query: Annotated[KeyQuery, Query()], ask: Ask) -> Response:
+async def find(query: Annotated[Counting, Query()], ask: Ask) -> Response:
     page = await ask.keys.page(limit=query.limit, offset=query.offset)
     now = ask.clock.now()
     shown = [key_json(key, now) for key in page.items]
-    return JSONResponse({"keys": shown, "total": page.total, "limit": page.limit, "offset": page.offset})
+    return JSONResponse({"keys": shown, **page.bounds})
 
 
 @router.get(

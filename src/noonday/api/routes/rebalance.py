@@ -24,7 +24,7 @@ from noonday.domain.access import Right
 
 router = APIRouter(prefix="/api/v2/scheduler", tags=["scheduler"], dependencies=[Depends(v2_is_on)])
 
-SlotMinutes = Annotated[int, Query(description="5, 10, 15, 20, 30 or 60")]
+SlotMinutes = Annotated[int, Query(ge=5, le=60, description="5, 10, 15, 20, 30 or 60")]
 
 
 @router.get(

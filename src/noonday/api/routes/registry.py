@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from noonday.api.bodies import JobBody, RunBody
@@ -39,6 +39,7 @@ from noonday.api.dialects.registry_views import (
     registered_view,
     stats_view,
 )
+from noonday.api.paging import Counting, Limit
 from noonday.api.routes.jobs import JobRef
 from noonday.api.schemas import apply_body
 from noonday.api.services import Ask
@@ -57,22 +58,15 @@ _READ, _RUN, _OPERATE, _EDIT, _REGISTER = (
 )
 
 
-class RegistryQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class RegistryQuery(Counting):
     service: Annotated[str, Field(max_length=100)] | None = None
     enabled: bool | None = None
     name: Annotated[str, Field(max_length=200, description="a part of the name")] | None = None
-    limit: Annotated[int, Field(ge=1, le=200)] = 200
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    limit: Limit = 200
 
 
-class RunsQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class RunsQuery(Counting):
     status: ExecutionState | None = None
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
 Days = Annotated[int, Query(ge=1, le=3660, description="today and the days before it, in UTC")]

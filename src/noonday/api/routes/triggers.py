@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from noonday.api.callers import Who, needs
 from noonday.api.fields import Label, Pattern
+from noonday.api.paging import Counting, own_service
 from noonday.api.routes.jobs import JobRef
 from noonday.api.services import Ask, Services, v2_is_on
 from noonday.api.triggers import (
@@ -31,13 +32,6 @@ from noonday.domain.errors import NotAllowed
 from noonday.store.registrations import Kind
 
 router = APIRouter(prefix="/api/v2/triggers", tags=["triggers"], dependencies=[Depends(v2_is_on)])
-
-
-class PageQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
 class RegisterWebhookBody(BaseModel):
@@ -67,7 +61,7 @@ class TestBody(BaseModel):
     summary="How many jobs wait for webhooks and channels, and whether they are heard",
 )
 async def trigger_status(ask: Ask, who: Who) -> Response:
-    counts = await ask.triggers.counts(_own(who))
+    counts = await ask.triggers.counts(own_service(who))
     return JSONResponse(
         {
             "status": "active",
@@ -86,7 +80,7 @@ async def trigger_status(ask: Ask, who: Who) -> Response:
     responses={200: {"model": WebhookPage}},
     summary="List the jobs that wait for webhooks",
 )
-async def list_webhooks(query: Annotated[PageQuery, Query()], ask: Ask, who: Who) -> Response:
+async def list_webhooks(query: Annotated[Counting, Query()], ask: Ask, who: Who) -> Response:
     return await _listed(Kind.WEBHOOK, "webhooks", query, ask, who)
 
 
@@ -96,7 +90,7 @@ async def list_webhooks(query: Annotated[PageQuery, Query()], ask: Ask, who: Who
     responses={200: {"model": ChannelPage}},
     summary="List the jobs that wait for messages on channels",
 )
-async def list_channels(query: Annotated[PageQuery, Query()], ask: Ask, who: Who) -> Response:
+async def list_channels(query: Annotated[Counting, Query()], ask: Ask, who: Who) -> Response:
     return await _listed(Kind.CHANNEL, "channels", query, ask, who)
 
 
@@ -142,14 +136,12 @@ async def remove_triggers(job: JobRef, ask: Ask, who: Who) -> Response:
     responses={200: {"model": DeliveryPage}},
     summary="List the webhook calls that are remembered, newest first",
 )
-async def list_deliveries(query: Annotated[PageQuery, Query()], ask: Ask, who: Who) -> Response:
+async def list_deliveries(query: Annotated[Counting, Query()], ask: Ask, who: Who) -> Response:
     if who.confined:
         raise NotAllowed("a service may look at its own jobs; deliveries are about everybody's")
     page = await ask.triggers.deliveries(limit=query.limit, offset=query.offset)
     shown = [delivery_json(delivery) for delivery in page.items]
-    return JSONResponse(
-        {"deliveries": shown, "total": page.total, "limit": page.limit, "offset": page.offset}
-    )
+    return JSONResponse({"deliveries": shown, **page.bounds})
 
 
 @router.post(
@@ -159,15 +151,12 @@ async def list_deliveries(query: Annotated[PageQuery, Query()], ask: Ask, who: W
     summary="Which jobs would a call of this path start? Nothing runs",
 )
 async def try_path(body: TestBody, ask: Ask, who: Who) -> Response:
-    return JSONResponse(tested_json(*await ask.triggers.waiting_for(body.path, _own(who))))
+    return JSONResponse(tested_json(*await ask.triggers.waiting_for(body.path, own_service(who))))
 
 
-async def _listed(kind: Kind, name: str, query: PageQuery, ask: Services, who: Caller) -> Response:
-    page = await ask.triggers.registered(kind, limit=query.limit, offset=query.offset, service=_own(who))
+async def _listed(kind: Kind, name: str, query: Counting, ask: Services, who: Caller) -> Response:
+    page = await ask.triggers.registered(
+        kind, limit=query.limit, offset=query.offset, service=own_service(who)
+    )
     shown: dict[str, Any] = {name: [registration_json(found, kind) for found in page.items]}
-    return JSONResponse(shown | {"total": page.total, "limit": page.limit, "offset": page.offset})
-
-
-def _own(who: Caller) -> str | None:
-    """Whose jobs are meant; None = everybody's."""
-    return (who.service or "") if who.confined else None
+    return JSONResponse(shown | page.bounds)

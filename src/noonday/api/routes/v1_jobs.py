@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from noonday.api.callers import Who, needs
 from noonday.api.dialects import v1
-from noonday.api.paging import own_service
+from noonday.api.paging import Counting, own_service
 from noonday.api.routes.executions import ExecutionRef
 from noonday.api.routes.jobs import IfMatch, JobRef, revision
 from noonday.api.schemas import JobBody, apply_body, attempt_json, execution_json, to_job
@@ -29,21 +29,14 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=v1.Route, deprecat
 _JOB: dict[int | str, dict[str, Any]] = {200: {"model": v1.V1JobShape}}
 
 
-class _PageQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
-
-
-class V1ListQuery(_PageQuery):
+class V1ListQuery(Counting):
     status: JobState | None = None
     source_id: Annotated[str, Field(max_length=200)] | None = None
     name: Annotated[str, Field(max_length=200, description="a part of the name")] | None = None
     schedule_enabled: bool | None = None
 
 
-class V1HistoryQuery(_PageQuery):
+class V1HistoryQuery(Counting):
     status: ExecutionState | None = None
 
 
@@ -78,7 +71,7 @@ async def find(query: Annotated[V1ListQuery, Query()], ask: Ask, who: Who) -> Re
     page = await ask.jobs.find(wanted, limit=query.limit, offset=query.offset)
     now = ask.clock.now()
     shown = await run_in_threadpool(lambda: [v1.job_v1(job, now) for job in page.items])
-    return JSONResponse({"jobs": shown, "total": page.total, "limit": page.limit, "offset": page.offset})
+    return JSONResponse({"jobs": shown, **page.bounds})
 
 
 @router.get("/jobs/{job}", dependencies=[needs(Right.READ)], responses=_JOB, summary="Read a job")
@@ -175,9 +168,7 @@ async def stats(job: JobRef, ask: Ask) -> Response:
 async def history(job: JobRef, query: Annotated[V1HistoryQuery, Query()], ask: Ask) -> Response:
     page = await ask.executions.page(job, limit=query.limit, offset=query.offset, status=query.status)
     shown = [execution_json(execution) for execution in page.items]
-    return JSONResponse(
-        {"executions": shown, "total": page.total, "limit": page.limit, "offset": page.offset}
-    )
+    return JSONResponse({"executions": shown, **page.bounds})
 
 
 @router.get(

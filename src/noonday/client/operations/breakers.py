@@ -14,10 +14,10 @@ class BreakersCalls:
     def find(
         self,
         *,
-        state: BreakerState | None = None,
-        q: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        state: BreakerState | None = None,
+        q: str | None = None,
     ) -> Call[BreakerPage]:
         """Domains that failed, those that are held back first; `parked` counts who waits for them.
 
@@ -27,7 +27,7 @@ class BreakersCalls:
             method="GET",
             path="/api/v2/breakers",
             answers={200: BreakerPage},
-            query={"state": state, "q": q, "limit": limit, "offset": offset},
+            query={"limit": limit, "offset": offset, "state": state, "q": q},
         )
 
     @operation

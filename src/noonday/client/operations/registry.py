@@ -71,11 +71,11 @@ class RegistryCalls:
     def find(
         self,
         *,
+        limit: int | None = None,
+        offset: int | None = None,
         service: str | None = None,
         enabled: bool | None = None,
         name: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
     ) -> Call[RegisteredJobs]:
         """List jobs, by name.
 
@@ -85,7 +85,7 @@ class RegistryCalls:
             method="GET",
             path="/api/jobs",
             answers={200: RegisteredJobs},
-            query={"service": service, "enabled": enabled, "name": name, "limit": limit, "offset": offset},
+            query={"limit": limit, "offset": offset, "service": service, "enabled": enabled, "name": name},
         )
 
     @operation
@@ -93,9 +93,9 @@ class RegistryCalls:
         self,
         job: str,
         *,
-        status: ExecutionState | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        status: ExecutionState | None = None,
     ) -> Call[RegistryHistory]:
         """What ran, newest first, with the results in full.
 
@@ -105,7 +105,7 @@ class RegistryCalls:
             method="GET",
             path=address("/api/jobs/{job}/history", job=job),
             answers={200: RegistryHistory},
-            query={"status": status, "limit": limit, "offset": offset},
+            query={"limit": limit, "offset": offset, "status": status},
         )
 
     @operation
