@@ -27,15 +27,16 @@ demo: $(VENV)/run.stamp ## the same with forty jobs, a week of history and servi
 cluster: $(VENV)/dev.stamp ## three instances on PostgreSQL and Valkey, to see fail-over live (ARGS="--restart")
 	@exec $(BIN)/python -m demo.cluster $(ARGS)
 
-test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels (TESTS=tests/domain for a part)
+test: $(VENV)/dev.stamp ## run every test, with PostgreSQL and Redis from wheels and Chromium (TESTS=tests/domain for a part)
 ifdef TESTS
+	$(if $(findstring tests/web,$(TESTS)),@$(BIN)/python -m tests.web.chromium)
 	$(PYTEST) $(TESTS)
 else
 	@$(BIN)/python -m tests.web.chromium
 	@# Tests that kill processes and look at the real clock come first: beside each other, not beside those that want every core.
-	@# Three at a time: many of them wait for something for much of their time.
+	@# More at a time than there are cores: many of them wait for something for much of their time.
 	$(PYTEST) -m "crash or cluster" -n 3 --dist loadgroup
-	$(PYTEST) -m "not crash and not cluster and not soak" -n 3 --maxschedchunk 8
+	$(PYTEST) -m "not crash and not cluster and not soak" -n 4 --maxschedchunk 8
 endif
 
 soak: $(VENV)/dev.stamp ## the long test of a cluster, with random faults (ARGS="--minutes 60 --seed 7")
@@ -61,7 +62,7 @@ openapi: $(VENV)/dev.stamp ## write docs/openapi.json and the client anew (ARGS=
 	$(BIN)/python -m tools.openapi $(ARGS)
 	$(BIN)/python -m tools.client
 
-screenshots: $(VENV)/dev.stamp ## pictures of every page into docs/images (ARGS="jobs overview" for some)
+screenshots: $(VENV)/dev.stamp ## the pictures of docs/images anew (ARGS="--folder /tmp/pages" for every page, light, dark, phone)
 	$(BIN)/python -m tools.screenshots $(ARGS)
 
 LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes \

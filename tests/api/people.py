@@ -12,7 +12,7 @@ from typing import Any
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
-from noonday.api.door.identity import Credentials
+from noonday.api.door.credentials import Credentials
 from noonday.api.door.tokens import KeySource, Known, Tokens, secret_key
 from noonday.api.services import ApiServices
 from noonday.clock import Clock

@@ -28,7 +28,7 @@ def small_app(services: ApiServices) -> FastAPI:
     """The one route and who may ask it: the whole takes long to make."""
     app = FastAPI()
     app.state.services = Services(services)
-    app.add_middleware(Identity, identify=services.identify)
+    app.add_middleware(Identity, identify=app.state.services.guesses)
     problems.install(app)
     app.include_router(routes.router)
     return app

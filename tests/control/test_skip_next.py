@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -86,6 +87,40 @@ async def test_another_schedule_forgets_it(desk: Desk) -> None:
 
     assert (changed.next_run_at, changed.skipped_through) == (at("2027-01-01T12:30"), None)
     assert await desk.history(job) == []
+
+
+async def test_another_description_keeps_it(desk: Desk) -> None:
+    job = await desk.new(schedule=HOURLY)
+    await desk.jobs.skip_next(job.id)
+
+    changed = await desk.jobs.change(job.id, lambda found: replace(found, description="new"))
+
+    assert changed.next_run_at == at("2027-01-01T14:00")
+    desk.advance(hours=1, minutes=1)
+    await desk.plan(minutes=1)
+    assert await desk.claim() == []
+
+
+async def test_what_is_skipped_is_none_of_its_runs(desk: Desk) -> None:
+    job = await desk.new(timing=a_timing(schedule=HOURLY, max_runs=2))
+    await desk.jobs.skip_next(job.id)
+    for _ in range(4):
+        desk.advance(hours=1)
+        await desk.plan(minutes=1)
+        for run in await desk.claim():
+            await desk.settle(run, Completed())
+    ran = [row.scheduled_for for row in await desk.history(job) if row.state is ExecutionState.COMPLETED]
+    assert sorted(ran) == [at("2027-01-01T14:00"), at("2027-01-01T15:00")]
+
+
+async def test_people_who_skip_at_once_skip_one_each(desk: Desk) -> None:
+    job = await desk.new(schedule=HOURLY)
+    await asyncio.gather(*(desk.jobs.skip_next(job.id, name) for name in ("alice", "bob")))
+    assert {row.detail for row in await desk.history(job)} == {
+        "alice skipped this run",
+        "bob skipped this run",
+    }
+    assert (await desk.jobs.get(job.id)).next_run_at == at("2027-01-01T15:00")
 
 
 async def test_a_single_run_that_is_skipped_never_comes(desk: Desk) -> None:

@@ -77,6 +77,7 @@ class World:
             "PYTHONUNBUFFERED": "1",
             "LOG_FORMAT": "json",
             "SCHEDULER_LEASE_TTL": "1500ms",
+            "SCHEDULER_LEADER_TTL": "4s",
             "SHUTDOWN_GRACE": "20s",
         }
         log = self.folder / f"log-{len(self.started)}"

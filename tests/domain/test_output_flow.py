@@ -68,6 +68,16 @@ def test_what_could_not_be_written_comes_first_again() -> None:
     assert joined(flow.take()) == "one\ntwo\n"
 
 
+def test_what_may_be_stored_already_does_not_grow() -> None:
+    """The same piece again is known by its place: with more in it, that would be lost."""
+    flow = Flow()
+    flow.add("one\n")
+    kept = flow.take()
+    flow.put_back(kept)
+    flow.add("two\n")
+    assert flow.take() == [*kept, Piece(4, 1, "two\n")]
+
+
 def test_a_store_that_is_away_does_not_fill_the_memory() -> None:
     flow = Flow()
     for _ in range(20):

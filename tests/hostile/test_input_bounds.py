@@ -100,7 +100,8 @@ async def test_every_number_in_a_query_has_its_bounds(there: Api) -> None:
     assert len(numbers) >= 30
     for path, name, least, most in numbers:
         address = path.replace("{job}", "there")
-        for value in [least - 1, most + 1, *WIDE, "x", "", "1.5", "1e3"]:
+        wide = [value for value in WIDE if not least <= value <= most]
+        for value in [least - 1, most + 1, *wide, "x", "", "1.5", "1e3"]:
             answer = await there.client.get(address, params={name: str(value)})
             assert answer.status_code == 422, (path, name, value, answer.text[:200])
             assert [error["field"] for error in answer.json()["errors"]] == [name], answer.text

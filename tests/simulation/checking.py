@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
 
 from sqlalchemy import select
@@ -23,6 +23,7 @@ from noonday.domain.job import CatchUp, Job, OnLost, Overlap
 from noonday.domain.occurrences import times
 from noonday.domain.schedule import Immediate, Interval, Once
 from noonday.domain.settling import MAX_LOSSES
+from noonday.domain.wallclock import TICK
 from noonday.store import executions as executions_store
 from noonday.store import jobs as jobs_store
 from noonday.store.execution_rows import COLUMNS, read_attempt, read_execution
@@ -35,6 +36,7 @@ from tests.simulation.universe import START
 from tests.simulation.world import Stretch, World
 
 _BUSY = timedelta(seconds=1)
+FAR = datetime.max.replace(tzinfo=UTC)
 _LATE = timedelta(seconds=8)  # an ending waits for a store that is away
 
 
@@ -70,6 +72,7 @@ def check(world: World, rows: Rows, calm_since: float) -> Iterator[str]:
         mine = rows.of(job)
         yield from _accounted(world, job, mine)
         yield from _reasons(world, job, mine, rows, calm_since)
+        yield from _held_back(world, job, mine)
         yield from _at_rest(job, mine)
         for row in mine:
             yield from _ended(world, job, row, rows.attempts[row.id])
@@ -169,7 +172,6 @@ def _reasons(world: World, job: Job, mine: Sequence[Execution], rows: Rows, calm
 def _allowed(
     world: World, job: Job, row: Execution, mine: Sequence[Execution], rows: Rows, calm: float
 ) -> bool:
-    rest = [one for one in world.stretches[job.id] if one.resting]
     through = row.through_at or row.scheduled_for
     match row.skip_reason:
         case SkipReason.MISFIRE:
@@ -184,13 +186,34 @@ def _allowed(
             skips = job.overlapping.overlap in {Overlap.SKIP, Overlap.QUEUE_ONE}
             return skips and _busy_at(row, mine, rows, _LATE if _seconds(row.scheduled_for) < calm else _BUSY)
         case SkipReason.PAUSED:
-            return bool(rest)
+            return any(through < end for _, end in rests(world.stretches[job.id]))
+        case SkipReason.SKIPPED:
+            return (job.id, row.scheduled_for) in world.skipped
         case SkipReason.EDITED:
             return len(world.stretches[job.id]) > 1
         case SkipReason.DEPENDENCY:
             return bool(job.depends_on)
         case _:
             return False
+
+
+def rests(stretches: Sequence[Stretch]) -> Iterator[tuple[datetime, datetime]]:
+    """When people let the job rest: from then, until before then."""
+    ends = [*(START + timedelta(seconds=after.since) + TICK for after in stretches[1:]), FAR]
+    for stretch, end in zip(stretches, ends, strict=True):
+        if stretch.resting:
+            yield START + timedelta(seconds=stretch.since), min(end, stretch.until or end)
+
+
+def _held_back(world: World, job: Job, mine: Sequence[Execution]) -> Iterator[str]:
+    """What was due while the job rested did not run; a single run may, it is good within its grace."""
+    if isinstance(job.timing.schedule, Once | Immediate):
+        return
+    held = list(rests(world.stretches[job.id]))
+    ran = [one for one in mine if one.cause is Cause.SCHEDULE and one.state is not ExecutionState.SKIPPED]
+    for row in ran:
+        if any(since < row.scheduled_for < end for since, end in held):
+            yield f"{name(job, row)}: was due while the job was paused, and ran"
 
 
 def _busy_at(row: Execution, mine: Sequence[Execution], rows: Rows, settled_within: timedelta) -> bool:

@@ -13,9 +13,11 @@ from typing import Any
 from unittest import mock
 
 import structlog
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 
 from noonday.domain.execution import WaitReason
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import OPEN, executions
 from noonday.testing import FlakyRoad
 from tests.simulation import checking, faults, watching
@@ -98,10 +100,14 @@ def _keep_up(world: World, names: list[str]) -> None:
 
 
 def _busy(world: World) -> bool:
-    waits = (executions.c.wait_reason == WaitReason.DEPENDENCY.value) & executions.c.available_at.is_(None)
-    query = select(func.count()).select_from(executions).where(OPEN, func.coalesce(~waits, True))
     with world.store.conn.begin():
-        return bool(world.store.conn.execute(query).scalar())
+        return bool(_open(world.store.conn).scalar())
+
+
+@prepared
+def _open(_: Answers) -> Select[Any]:
+    waits = (executions.c.wait_reason == WaitReason.DEPENDENCY.value) & executions.c.available_at.is_(None)
+    return select(func.count()).select_from(executions).where(OPEN, func.coalesce(~waits, True))
 
 
 @contextmanager

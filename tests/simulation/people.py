@@ -1,16 +1,17 @@
-"""What people do in a simulated world: they create, pause, resume, edit, move, run and cancel."""
+"""What people do in a simulated world: they create, pause, resume, skip, edit, move, run and cancel."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from noonday.control.executions import Executions
 from noonday.control.jobs import Jobs
 from noonday.domain.errors import NoondayError
 from noonday.domain.job import Job
-from noonday.domain.schedule import Interval, IntervalUnit
+from noonday.domain.schedule import Immediate, Interval, IntervalUnit
 from tests.simulation.jobs import Drawn
 from tests.simulation.universe import ProcessClock
 from tests.simulation.world import Stretch, World
@@ -54,8 +55,10 @@ class People:
             "run": self._run,
             "cancel": self._cancel,
         }
+        if world.seed % 3 == 0:  # the other worlds stay as they were, so that a seed keeps its meaning
+            deeds |= {"pause for a while": self._pause_for_a_while, "skip the next of": self._skip_next}
         name = world.chance.choice(["edit", *deeds])
-        if job.name == "probe" and name in {"pause", "edit"}:
+        if job.name == "probe" and name not in {"resume", "move", "run", "cancel"}:
             return
         self._do(f"{name} {job.name}", lambda: deeds[name](job))
 
@@ -83,6 +86,19 @@ class People:
     async def _pause(self, job: Job) -> None:
         saved = await self._jobs.pause(job.id)
         self._new_stretch(saved)
+
+    async def _pause_for_a_while(self, job: Job) -> None:
+        if isinstance(job.timing.schedule, Immediate):
+            return  # it is due when the pause ends, whenever that is: not known here
+        seconds = self._world.chance.choice([1, 3, 7, 12])
+        until = self._world.universe.now + timedelta(seconds=seconds)
+        saved = await self._jobs.pause(job.id, until=until)
+        self._new_stretch(saved)
+
+    async def _skip_next(self, job: Job) -> None:
+        saved = await self._jobs.skip_next(job.id)
+        assert saved.skipped_through is not None
+        self._world.skipped.add((job.id, saved.skipped_through))
 
     async def _resume(self, job: Job) -> None:
         saved = await self._jobs.resume(job.id)
@@ -113,4 +129,4 @@ class People:
     def _new_stretch(self, job: Job) -> None:
         world = self._world
         world.jobs[job.id] = replace(world.jobs[job.id], timing=job.timing)
-        world.stretches[job.id].append(Stretch(world.time, job.timing, job.paused))
+        world.stretches[job.id].append(Stretch(world.time, job.timing, job.paused, job.paused_until))

@@ -1,4 +1,4 @@
-"""A thousand small worlds in which everything goes wrong, and in which nothing may be lost or done twice.
+"""Hundreds of small worlds in which everything goes wrong, and in which nothing may be lost or done twice.
 
 Real actors, a virtual clock, a database in memory, a road in memory; one seed is one world. A broken one says
 its seed and what happened; `pytest tests/simulation --seed 17` lives it again.

@@ -54,9 +54,12 @@ class ProcessLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         pass
 
-    @property
-    def ready(self) -> bool:
-        return bool(self._ready)
+    def due(self, by: float) -> bool:
+        """Is something to be done, or will be by then?"""
+        if self._ready:
+            return True
+        timer = self.next_timer if self._scheduled else None
+        return timer is not None and timer < by
 
     @property
     def next_timer(self) -> float | None:
@@ -155,19 +158,14 @@ class Universe:
 
     def _run_what_is_ready(self) -> None:
         for _ in range(_MOST_STEPS):
-            ready = [one for one in self._processes if not one.stopped and self._due(one)]
+            by = self.time + _TICK
+            ready = [one for one in self._processes if not one.stopped and one.loop.due(by)]
             if not ready:
                 return
             one = ready[0] if len(ready) == 1 else self.chance.choice(ready)
             one.loop.step()
             self.time += _STEP
         raise RuntimeError("something happens again and again at one moment")
-
-    def _due(self, process: Process) -> bool:
-        if process.loop.ready:
-            return True
-        timer = process.loop.next_timer
-        return timer is not None and timer < self.time + _TICK
 
     def _next(self) -> float | None:
         timers = [one.loop.next_timer for one in self._processes if not one.stopped]

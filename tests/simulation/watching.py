@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from typing import Any
+
+from sqlalchemy import Select, bindparam, select
 
 from noonday.domain.execution import Cause
 from noonday.domain.job import Overlap
+from noonday.store.columns import Id
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import executions
 from tests.simulation.bodies import Body
 from tests.simulation.universe import START
@@ -33,15 +38,20 @@ def _not_early(world: World, body: Body) -> None:
 
 def _on_a_living_lease(world: World, body: Body) -> None:
     """The row was written before, and it says that this attempt runs here."""
-    columns = (executions.c.state, executions.c.lease_token, executions.c.lease_expires_at)
     with world.store.conn.begin():
-        row = world.store.conn.execute(select(*columns).where(executions.c.id == body.execution_id)).first()
+        row = _row(world.store.conn, own=body.execution_id).first()
     if row is None:
         world.fail(f"{called(body)} runs, and no row knows of it")
         return
     ours = row.state == "running" and row.lease_token == body.claim.execution.lease_token
     if not (ours and row.lease_expires_at > world.universe.now) and not _just_thawed(world, body):
         world.fail(f"{called(body)} begins without a living lease: {row.state}, until {row.lease_expires_at}")
+
+
+@prepared
+def _row(_: Answers) -> Select[Any]:
+    columns = (executions.c.state, executions.c.lease_token, executions.c.lease_expires_at)
+    return select(*columns).where(executions.c.id == bindparam("own", type_=Id))
 
 
 def _once(world: World, body: Body) -> None:
@@ -72,7 +82,8 @@ def _no_overlap(world: World, body: Body) -> None:
 def _not_while_resting(world: World, body: Body) -> None:
     stretch = world.stretches[body.job_id][-1]
     scheduled = body.claim.execution.cause is Cause.SCHEDULE
-    if scheduled and stretch.resting and world.time - stretch.since > _PAUSED_FOR:
+    rests = stretch.resting and (stretch.until is None or world.universe.now < stretch.until)
+    if scheduled and rests and world.time - stretch.since > _PAUSED_FOR:
         world.fail(f"{called(body)} begins although the job is paused since {stretch.since:.3f}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -44,6 +44,7 @@ class Stretch:
     since: float
     timing: Timing
     resting: bool = False
+    until: datetime | None = None  # a rest that ends by itself
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +61,7 @@ class World:
     manners: dict[str, Manner] = field(default_factory=dict)
     stretches: dict[str, list[Stretch]] = field(default_factory=dict)
     cancelled: set[str] = field(default_factory=set)  # executions that people cancelled
+    skipped: set[tuple[str, datetime]] = field(default_factory=set)  # runs that people skipped: job and time
     bodies: list[Body] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)

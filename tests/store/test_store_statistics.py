@@ -150,6 +150,18 @@ def test_it_says_when_it_counted_the_newest_alone(
             assert round(found.durations.max.total_seconds()) == 5  # the newest, not the oldest
 
 
+def test_it_measures_the_newest_and_counts_them_all(
+    db: Database, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(db, *(a_run(job, NOON + n * SECOND, took=10 - n) for n in range(1, 6)))
+    monkeypatch.setattr(statistics, "MEASURED", 2)
+    for scope in (Scope(job_id=job.id), Scope()):
+        found = db.read_now(partial(statistics.tally, scope=scope))
+        assert (found.counts.completed, found.partial) == (5, False)
+        assert found.durations is not None
+        assert round(found.durations.max.total_seconds()) == 6
+
+
 def test_it_takes_a_clock_that_was_set_back_for_no_time_at_all(db: Database, job: Job) -> None:
     keep(db, a_run(job, took=-5))
     found = db.read_now(lambda conn: statistics.tally(conn, Scope(job_id=job.id)))

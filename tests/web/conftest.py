@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -12,11 +13,12 @@ from playwright.async_api import Browser, Page, async_playwright
 from noonday.store.database import Database
 from tests.api.caller import StillClock
 from tests.web import chromium
-from tests.web.live import LiveSite, live
+from tests.web.live import LiveSite, filled, live
+from tests.web.signing_in import ClosedSite, closed_site
 from tests.web.site import Site, browser_of, services_of
 from tests.web.watching import Watched
 
-_OF_BROWSERS = {"browser", "browser_page", "watched"}
+_OF_BROWSERS = {"browser"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,11 +46,32 @@ async def any_site(db: Database, clock: StillClock) -> AsyncIterator[Site]:
         yield Site(client, db, clock)
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def demo_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where nothing runs; one for all processes of a run of tests."""
+    folder = tmp_path_factory.getbasetemp()
+    return await filled(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)
+
+
+@pytest.fixture
+async def closed(sqlite_db: Database, clock: StillClock) -> AsyncIterator[ClosedSite]:
+    """Where people sign in, and the database makes no difference."""
+    async with closed_site(sqlite_db, clock) as site:
+        yield site
+
+
+@pytest.fixture
+async def any_closed(db: Database, clock: StillClock) -> AsyncIterator[ClosedSite]:
+    """Where people sign in, once on SQLite and once on PostgreSQL."""
+    async with closed_site(db, clock) as site:
+        yield site
+
+
 @pytest.fixture(scope="session")
-def live_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
+def live_site(demo_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
     """A real server with the demonstration's jobs and history; all tests share it, so take jobs of your own
     for what you change."""
-    with live(tmp_path_factory.mktemp("live")) as made:
+    with live(tmp_path_factory.mktemp("live"), demo_database) as made:
         yield made
 
 

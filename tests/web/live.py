@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from noonday.cli.demo.filling import Filling
+from noonday.settings import load
+from noonday.store import migrate
 from tests.cluster.node import Node
 from tests.servers import free_port
 
+_NAME = "noonday.db"
+_NOWHERE = "http://127.0.0.1:9"  # until a server says where the services of the demonstration are
 _SETTINGS = {"LOG_LEVEL": "warning", "SHUTDOWN_GRACE": "0s"}
 
 
@@ -33,9 +40,27 @@ class LiveSite:
         return made
 
 
+async def filled(folder: Path) -> Path:
+    """The database of a demonstration: the first of several processes of tests makes it, the others wait."""
+    made = folder / "demo.db"
+    with (folder / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            begun = folder / "demo.begun.db"
+            url = f"sqlite:///{begun}"
+            migrate.upgrade(url)
+            async with Filling(load(database_url=url)) as filling:
+                await filling.fill(_NOWHERE)
+            begun.rename(made)
+    return made
+
+
 @contextmanager
-def live(folder: Path) -> Iterator[LiveSite]:
-    env = {"DATABASE_URL": f"sqlite:///{folder / 'noonday.db'}", **_SETTINGS}
+def live(folder: Path, database: Path | None = None) -> Iterator[LiveSite]:
+    """In this folder; `database` is one that was filled already, of which it takes a copy."""
+    if database is not None:
+        shutil.copy(database, folder / _NAME)
+    env = {"DATABASE_URL": f"sqlite:///{folder / _NAME}", **_SETTINGS}
     node = Node("site", free_port(), env, folder, "demo")
     try:
         node.start()

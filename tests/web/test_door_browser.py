@@ -90,8 +90,11 @@ async def test_a_script_of_our_page_is_known_by_the_cookie_and_listens(closed: W
     page = await closed.open("/ui/settings")
     await sign_in(page)
     assert await page.evaluate("fetch('/api/v2/jobs').then((answer) => answer.status)") == 200
-    asked = "fetch('/api/v2/jobs/none/pause', {method: 'POST'}).then((answer) => answer.status)"
-    assert await page.evaluate(asked) == 404
+    pause = """async (headers) =>
+        (await fetch('/api/v2/jobs/none/pause', {method: 'POST', headers})).status"""
+    assert await page.evaluate(pause, {}) == 403
+    token = await page.locator("meta[name=form-token]").get_attribute("content")
+    assert await page.evaluate(pause, {"X-Form-Token": token}) == 404
     opened = """new Promise((done) => {
         const source = new EventSource('/api/events');
         source.onopen = () => { source.close(); done('open'); };

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from datetime import timedelta
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from sqlalchemy import func, select, update
@@ -13,23 +14,33 @@ from noonday.domain.access import Caller, Role
 from noonday.domain.keys import digest_of
 from noonday.store import sessions
 from noonday.store.database import Database
+from noonday.store.front_tables import api_keys
 from noonday.store.front_tables import sessions as table
 from tests.api.caller import StillClock
 from tests.api.people import SECONDS, bearer, claims, token
-from tests.web.signing_in import HTML, ClosedSite, closed_site
+from tests.web.signing_in import HTML, ClosedSite
 from tests.web.site import HOME, Site, browser_of, services_of
 
-
-@pytest.fixture
-async def closed(sqlite_db: Database, clock: StillClock) -> AsyncIterator[ClosedSite]:
-    async with closed_site(sqlite_db, clock) as site:
-        yield site
-
-
-@pytest.fixture
-async def any_closed(db: Database, clock: StillClock) -> AsyncIterator[ClosedSite]:
-    async with closed_site(db, clock) as site:
-        yield site
+TRICKS = (
+    "https://x.example",
+    "https:x.example",
+    "HTTPS:/x.example",
+    "//x.example",
+    "///x.example",
+    "/\\x.example",
+    "\\\\x.example",
+    "/\t/x.example",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "/a\nb",
+    "/a\r\nX-Injected: 1",
+    "ui/jobs",
+    "?q=a",
+    "/" + "a" * 3000,
+    "/api/v2/keys",
+    "/\u202e/x.example",
+    "",
+)
 
 
 async def test_a_page_asks_nobody_in_particular_to_sign_in_and_leads_back(closed: ClosedSite) -> None:
@@ -60,7 +71,7 @@ async def test_no_script_reads_the_cookie_and_it_goes_to_our_own_pages_alone(clo
     words = _cookie(answer.headers.get_list("set-cookie"))
     assert {"HttpOnly", "SameSite=lax", "Path=/", f"Max-Age={12 * 3600}"} <= words
     assert "Secure" not in words
-    headers = {"Origin": "https://localhost:8060"}
+    headers = closed.of_our_page() | {"Origin": "https://localhost:8060"}
     form = {"proof": await closed.key()}
     answer = await closed.client.post("https://localhost:8060/ui/login", data=form, headers=headers)
     assert "Secure" in _cookie(answer.headers.get_list("set-cookie"))
@@ -136,9 +147,42 @@ async def test_a_token_without_a_role_here_is_told_why(closed: ClosedSite) -> No
 
 async def test_it_leads_to_no_other_site(closed: ClosedSite) -> None:
     proof = await closed.key()
-    for next in ("https://x.example", "//x.example", "/\\x.example", "javascript:alert(1)", "/a\nb", ""):
+    for next in TRICKS:
         answer = await closed.sign_in(proof, next)
         assert answer.headers["location"] == "/", next
+        answer = await closed.client.get("/ui/login", params={"next": next}, headers=HTML)
+        assert answer.headers["location"] == "/", next
+
+
+@pytest.mark.parametrize(
+    "next", ["/ui/jobs?q=//x.example", "/%2f%2fx.example", "/ui/jobs/%0d%0aX-Injected:1"]
+)
+async def test_an_address_of_ours_is_kept_to_the_letter(closed: ClosedSite, next: str) -> None:
+    answer = await closed.sign_in(await closed.key(), next)
+    assert answer.headers["location"] == next
+    assert "x-injected" not in answer.headers
+    assert urlsplit(urljoin(HOME, answer.headers["location"])).netloc == urlsplit(HOME).netloc
+
+
+async def test_a_cookie_that_somebody_planted_never_becomes_a_session(closed: ClosedSite) -> None:
+    planted = "ns_" + "a" * 64
+    closed.client.cookies.set(SESSION_COOKIE, planted, domain="localhost.local", path="/")
+    await closed.as_a(Role.OPERATOR)
+    assert closed.client.cookies.get(SESSION_COOKIE, domain="localhost.local") != planted
+    strange = {"Cookie": f"{SESSION_COOKIE}={planted}"}
+    closed.client.cookies.clear()
+    assert (await closed.client.get("/api/v2/whoami", headers=strange)).status_code == 401
+
+
+async def test_a_key_that_runs_out_ends_its_sessions_at_once(any_closed: ClosedSite) -> None:
+    made, text = await any_closed.keys.create("ada", Role.ADMIN, by="tests")
+    await any_closed.sign_in(text)
+    soon = any_closed.clock.now() + timedelta(seconds=1)
+    of_key = update(api_keys).where(api_keys.c.id == made.id).values(expires_at=soon)
+    await any_closed.db.write(lambda conn: conn.execute(of_key))
+    assert await any_closed.status() == 200
+    any_closed.clock.advance(seconds=1)
+    assert await any_closed.status() == 401
 
 
 async def test_a_cookie_changes_nothing_for_other_pages(closed: ClosedSite) -> None:
@@ -157,13 +201,6 @@ async def test_a_cookie_changes_nothing_for_other_pages(closed: ClosedSite) -> N
         assert answer.status_code == 403, headers
         answer = await closed.client.post("/ui/settings/reader", data=form, headers=headers)
         assert answer.status_code == 403, headers
-
-
-@pytest.mark.parametrize("headers", [{"Origin": HOME}, {"Sec-Fetch-Site": "same-origin"}])
-async def test_our_own_pages_may(closed: ClosedSite, headers: dict[str, str]) -> None:
-    await closed.as_a(Role.ADMIN)
-    answer = await closed.call("POST", "/api/v2/jobs/none/pause", headers=headers)
-    assert answer.status_code == 404
 
 
 async def test_a_key_in_a_header_counts_and_the_cookie_beside_it_does_not(closed: ClosedSite) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import func, select
 
 from noonday.domain.access import Role
 from noonday.settings.sources import Source
 from noonday.store.database import Database
+from noonday.store.front_tables import sessions as table
+from noonday.web.agents import named
 from tests.api.caller import StillClock
-from tests.web.signing_in import ClosedSite, closed_site
+from tests.api.people import SECONDS, claims, token
+from tests.web.signing_in import ClosedSite
 from tests.web.site import Site, browser_of, services_of
 
 HERE = "/ui/settings"
-
-
-@pytest.fixture
-async def closed(sqlite_db: Database, clock: StillClock) -> AsyncIterator[ClosedSite]:
-    async with closed_site(sqlite_db, clock) as site:
-        yield site
 
 
 async def test_it_says_who_i_am_and_when_i_shall_be_signed_out(closed: ClosedSite) -> None:
@@ -166,3 +163,56 @@ async def test_theme_and_zone_are_kept_by_the_browser(site: Site) -> None:
 )
 async def test_a_theme_or_zone_that_is_none_is_refused(site: Site, form: dict[str, str]) -> None:
     assert (await site.send(f"{HERE}/reader", form)).status_code == 422
+
+
+CHROME = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+)
+PHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Safari/604.1"
+)
+
+
+async def test_whoever_is_signed_in_elsewhere_sees_it_and_ends_it(any_closed: ClosedSite) -> None:
+    closed = any_closed
+    proof, other = await closed.key(), await closed.key()
+    for agent, key in ((CHROME, proof), (PHONE, other), (PHONE, proof)):
+        closed.client.headers["user-agent"] = agent
+        closed.client.cookies.clear()
+        await closed.sign_in(key)
+    page = await closed.page(HERE)
+    assert page.count("Chrome on Linux") == 1
+    assert page.count("Safari on iPhone") == 1  # that of the other key is somebody else's
+    kept = closed.cookie
+    where, note = await closed.obeyed(f"{HERE}/sessions/end")
+    assert (where, note) == (f"{HERE}#you", "You are signed out in 1 other browser.")
+    assert closed.cookie == kept
+    assert "Sign out everywhere else" not in await closed.page(HERE)
+    left = await closed.db.read(lambda conn: conn.execute(select(table.c.agent, table.c.key_id)).all())
+    assert sorted(row.agent for row in left) == [PHONE, PHONE]
+
+
+async def test_sessions_by_tokens_are_of_whoever_has_the_name_and_the_role(closed: ClosedSite) -> None:
+    for made in (token(), token(claims(exp=SECONDS + 60)), token(claims(role="viewer"))):
+        closed.client.cookies.clear()
+        await closed.sign_in(made)
+    assert "Sign out everywhere else" not in await closed.page(HERE)
+    closed.client.cookies.clear()
+    await closed.sign_in(token())
+    await closed.obeyed(f"{HERE}/sessions/end")
+    count = await closed.db.read(lambda conn: conn.execute(select(func.count()).select_from(table)).scalar())
+    assert count == 2
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (CHROME, "Chrome on Linux"),
+        (CHROME + " Edg/140.0", "Edge on Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0; rv:130.0) Gecko/20100101 Firefox/130.0", "Firefox on Windows"),
+        ("curl/8.5.0", "curl/8.5.0"),
+        ("", "unknown"),
+    ],
+)
+def test_a_browser_is_called_as_people_call_it(agent: str, words: str) -> None:
+    assert named(agent) == words

@@ -3,29 +3,9 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 
 from noonday.telemetry.logs import MASK
-from tests.web.site import Site
-
-
-def written(page: str) -> dict[str, str]:
-    """What a browser would send of the form as it is."""
-    form = page.partition('<form method="post" class="job"')[2].partition("</form>")[0]
-    sent = {}
-    for tag in re.findall(r"<input[^>]*>", form):
-        name, value, kind = (re.search(rf' {a}="([^"]*)"', tag) for a in ("name", "value", "type"))
-        if name and not (kind and kind[1] in ("radio", "checkbox") and " checked" not in tag):
-            sent[name[1]] = unescape(value[1] if value else "")
-    for name, text in re.findall(r'<textarea id="[^"]*" name="([^"]*)"[^>]*>([^<]*)</textarea>', form):
-        sent[name] = unescape(text)
-    for name, options in re.findall(
-        r'<select id="[^"]*" name="([^"]*)"[^>]*>(.*?)</select>', form, re.DOTALL
-    ):
-        chosen = re.search(r'value="([^"]*)" selected', options) or re.search(r'value="([^"]*)"', options)
-        sent[name] = chosen[1] if chosen else ""
-    return sent
-
+from tests.web.site import Site, written
 
 BODY = {
     "name": "full",
@@ -90,6 +70,7 @@ async def test_it_tells_who_was_slower_what_would_be_lost(site: Site) -> None:
     answer = await site.send("/ui/jobs/full/edit", mine)
     assert answer.status_code == 412
     assert "was changed meanwhile" in answer.text
+    assert "anonymous saved it" in answer.text
     assert "<del>9</del>" in answer.text
     assert (await site.get("/api/v2/jobs/full"))["max_retries"] == 9
     revision = re.search(r'name="revision" value="(\d+)"', answer.text)

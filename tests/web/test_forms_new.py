@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from tests.web.site import Site
+from tests.web.site import Site, written
 
 FORM = {
     "name": "report",
@@ -83,6 +84,32 @@ async def test_it_knows_every_kind_of_schedule(
 
 
 @pytest.mark.parametrize(
+    ("sent", "wire"),
+    [
+        ({"basic": "minutes", "interval_minutes": "7"}, {"interval_minutes": 7, "interval_type": "minutes"}),
+        ({"basic": "day"}, {"frequency": "daily", "time_config": {"hour": 8, "minute": 30}}),
+        ({"basic": "weekday"}, {"cron_expression": "30 8 * * 1-5"}),
+        (
+            {"basic": "week", "day": "friday"},
+            {"frequency": "weekly", "time_config": {"day": "friday", "hour": 8, "minute": 30}},
+        ),
+        (
+            {"basic": "month", "day_of_month": "31"},
+            {"frequency": "monthly", "time_config": {"day_of_month": 31, "hour": 8, "minute": 30}},
+        ),
+    ],
+)
+async def test_the_basic_way_makes_the_schedule_that_says_it(
+    sent: dict[str, str], wire: dict[str, Any], site: Site
+) -> None:
+    await site.obeyed("/ui/new", form(schedule_type="basic", time="08:30", **sent))
+    made = await site.get("/api/v2/jobs/report")
+    assert {name: made[name] for name in wire} == wire
+    page = written(await site.page("/ui/jobs/report/edit"))
+    assert page["basic"] == (sent["basic"] if sent["basic"] != "weekday" else "day")
+
+
+@pytest.mark.parametrize(
     ("sent", "target"),
     [
         (
@@ -118,6 +145,7 @@ async def test_it_knows_every_kind_of_target(
         ("kind", "", "choose what"),
         ("name", "a/b", "address"),
         ("depends_on", "nobody", "nobody"),
+        ("schedule_type", "sometimes", "should be"),
     ],
 )
 async def test_it_tells_each_mistake_at_its_field(name: str, value: str, words: str, site: Site) -> None:
@@ -130,16 +158,49 @@ async def test_it_tells_each_mistake_at_its_field(name: str, value: str, words: 
     assert (await site.get("/api/v2/jobs"))["total"] == 0
 
 
-async def test_it_tells_several_mistakes_at_once(site: Site) -> None:
-    answer = await site.send("/ui/new", form(config="{", windows="never", timeout_seconds="x"))
-    assert all(f'href="#f-{name}"' in answer.text for name in ("config", "windows"))
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ({"basic": "day", "time": "25:00"}, "time"),
+        ({"basic": "weekday", "time": ""}, "time"),
+        ({"basic": "month", "day_of_month": "40"}, "day_of_month"),
+        ({"basic": "minutes", "interval_minutes": "soon"}, "interval_minutes"),
+        ({"basic": "fortnight"}, "basic"),
+    ],
+)
+async def test_a_mistake_in_the_basic_way_is_at_its_field(
+    sent: dict[str, str], name: str, site: Site
+) -> None:
+    answer = await site.send("/ui/new", form(**{"schedule_type": "basic", "time": "08:00", **sent}))
+    assert answer.status_code == 422
+    assert " hidden" not in answer.text.split(f'id="e-{name}"')[1].split("</p>")[0]
+    marked = answer.text.split(f'id="f-{name}"')[1].split(">")[0]
+    assert 'aria-invalid="true" autofocus' in marked
+
+
+async def test_it_tells_several_mistakes_at_once_and_keeps_them(site: Site) -> None:
+    wrong = {"config": "{", "windows": "never", "timeout_seconds": "x", "argv": "'", "kind": "command"}
+    answer = await site.send("/ui/new", form(**wrong))
+    told = set(re.findall(r'href="#f-(\w+)"', answer.text))
+    assert told == {"config", "windows", "timeout_seconds", "argv"}
+    kept = written(answer.text)
+    assert {name: kept[name].strip() for name in wrong} == wrong
+
+
+async def test_it_makes_the_job_of_the_first_steps(site: Site) -> None:
+    assert 'action="/ui/new/example"' in await site.page("/")
+    where, _ = await site.obeyed("/ui/new/example")
+    assert where == "/ui/jobs/hello"
+    made = await site.get("/api/v2/jobs/hello")
+    assert (made["interval_minutes"], made["interval_type"]) == (10, "seconds")
+    assert made["target"]["argv"] == ["echo", "on the dot"]
 
 
 async def test_it_refuses_a_name_that_is_taken(site: Site) -> None:
     await site.make(name="report")
     answer = await site.send("/ui/new", form())
     assert answer.status_code == 409
-    assert "is taken by another job" in answer.text
+    assert "is taken by another job" in answer.text.split('id="e-name"')[1].split("</p>")[0]
 
 
 async def test_it_shows_what_would_be_made_and_makes_nothing(site: Site) -> None:

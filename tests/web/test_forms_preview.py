@@ -70,9 +70,45 @@ async def test_it_marks_the_field_that_is_wrong(site: Site) -> None:
     assert 'data-problem="timezone"' in await explained(site, cron_expression="0 5 * * *", timezone="Mars/X")
 
 
+@pytest.mark.parametrize(
+    ("expression", "marked"),
+    [
+        ("30 66 * * FOO", {"hour": "66", "day of week": "FOO"}),
+        ("*/10 0 25 * * *", {"hour": "25"}),
+        ("30 6 *", {"month": "?", "day of week": "?"}),
+        ("1 2 3 4 5 6 7", {"too many": "7"}),
+        ("30 6 * * 1-5", {}),
+        ("@daily", {}),
+    ],
+)
+async def test_it_marks_each_part_of_a_cron_text_that_is_wrong(
+    expression: str, marked: dict[str, str], site: Site
+) -> None:
+    part = await explained(site, cron_expression=expression)
+    found = re.findall(r'<li class="bad"><code>([^<]+)</code> <span>([^<]+)</span>', part)
+    assert {name: text for text, name in found} == marked
+
+
+async def test_it_says_what_is_moved_to_an_opening(site: Site) -> None:
+    part = await explained(
+        site, cron_expression="0 7 * * *", windows="mon-fri 09:00-17:00", outside="move", timezone="UTC"
+    )
+    first = part.split("<tbody>")[1].split("</tr>")[0]
+    assert "2027-01-04 09:00:00 UTC" in first
+    assert "moved: Monday 07:00 is outside the windows" in first
+
+
 @pytest.mark.parametrize("mode", ["event", "manual"])
 async def test_it_says_that_there_is_no_time(mode: str, site: Site) -> None:
     assert "no time of its own" in await explained(site, schedule_type=mode, trigger_webhook="/x")
+
+
+async def test_a_wrong_schedule_is_marked_without_a_script(site: Site) -> None:
+    sent = {"schedule_type": "cron", "cron_expression": "0 25 * * *", "timezone": "UTC", "do": "preview"}
+    answer = await site.send("/ui/new", {**sent, "kind": "http"})
+    assert answer.status_code == 200
+    assert "outside 0-23" in answer.text.split('id="e-cron_expression"')[1].split("</p>")[0]
+    assert '<li class="bad"><code>25</code> <span>hour</span>' in answer.text
 
 
 async def test_it_does_the_same_without_a_script(site: Site) -> None:

@@ -22,8 +22,9 @@ def names(page: str) -> list[str]:
 
 async def test_the_first_page_teaches(site: Site) -> None:
     page = await site.page("/ui/jobs")
-    assert "No jobs yet" in page
-    assert "curl http://localhost:8060/api/v2/jobs" in page
+    assert "There are no jobs yet" in page
+    assert "curl -s http://localhost:8060/api/v2/jobs" in page
+    assert "matches" not in page
 
 
 async def test_a_search_without_a_match_can_be_loosened(site: Site) -> None:
@@ -31,7 +32,7 @@ async def test_a_search_without_a_match_can_be_loosened(site: Site) -> None:
     page = await site.page("/ui/jobs", params={"q": "nightly tag:gone"})
     assert "None of the 1 jobs matches" in page
     assert 'href="/ui/jobs?q=nightly"' in page
-    assert "No jobs yet" not in page
+    assert "no jobs yet" not in page
 
 
 async def test_a_wrong_search_says_why(site: Site) -> None:
@@ -54,6 +55,34 @@ async def test_values_are_counted_and_lead_to_their_jobs(site: Site) -> None:
     assert re.search(r'aria-current="true">high', await site.page("/ui/jobs?q=priority%3A1"))
 
 
+async def test_jobs_that_are_due_soon_are_counted(any_site: Site) -> None:
+    await any_site.make(name="soon", cron_expression="30 * * * *")
+    await any_site.make(name="later", schedule_type="once", run_at=(NOON + timedelta(days=3)).isoformat())
+    await any_site.make(name="paused", cron_expression="30 * * * *")
+    await any_site.call("POST", "/api/v2/jobs/paused/pause")
+    page = await any_site.page("/ui/jobs?q=next:%3C1d")
+    menu = page[page.index('id="facet-next"') : page.index('id="facet-type"')]
+    assert re.findall(r">(within [^<]*) <b>(\d+)</b>", menu) == [
+        ("within the hour", "1"),
+        ("within a day", "1"),
+        ("within a week", "2"),
+    ]
+    assert "Due: within a day" in menu
+    assert 'href="/ui/jobs?q=next%3A%3C7d"' in menu  # instead of the one that was chosen
+    assert names(page) == ["soon"]
+    assert names(await any_site.page("/ui/jobs?q=next:%3C7d")) == ["later", "soon"]
+    assert "1 of 3 jobs" in page
+
+
+async def test_other_addresses_lead_to_their_pages(site: Site) -> None:
+    for address, page in (("/ui/queues", "/ui/workers#lanes-head"), ("/ui/api", "/docs")):
+        assert (await site.client.get(address)).headers["location"] == page
+    assert 'id="lanes-head"' in await site.page("/ui/workers")
+    keys = re.findall(r'data-go="(.)"', await site.page("/ui/jobs"))
+    assert set("ojrtlcqwa") <= set(keys)
+    assert len(keys) == len(set(keys))
+
+
 async def test_it_is_sorted_and_turned_round(site: Site) -> None:
     for name in ("b", "a", "c"):
         await site.make(name=name)
@@ -72,7 +101,7 @@ async def test_many_jobs_come_in_pages(site: Site) -> None:
     assert 'rel="next" href="/ui/jobs?q=job&amp;offset=50"' in page
     last = await site.page("/ui/jobs?q=job&offset=50")
     assert names(last) == ["job-50"]
-    assert 'rel="prev" href="/ui/jobs?q=job"' in last
+    assert 'rel="prev" href="/ui/jobs?q=job&amp;offset=0"' in last
 
 
 async def test_the_last_runs_are_told_in_words_too(site: Site) -> None:

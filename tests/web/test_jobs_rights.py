@@ -43,7 +43,7 @@ async def test_a_service_sees_and_runs_its_own_alone(closed: ClosedSite) -> None
     page = await closed.page("/ui/jobs")
     assert "mail-digest" in page
     assert "shop" not in page  # neither the job nor its tag
-    assert "1 to 1 of 1" in page
+    assert ">1 job</p>" in page
     assert 'value="delete"' not in page
     answer = await closed.send("/ui/bulk", {"action": "delete", "job": [MAIL.id], "sure": "yes"})
     assert answer.status_code == 403

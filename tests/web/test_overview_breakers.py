@@ -65,5 +65,5 @@ async def test_long_lists_come_in_pages(site: Site) -> None:
 
 async def test_what_is_no_form_is_refused(site: Site) -> None:
     for body in (b"domain=\xff", b"domain=%ff", b"a=1&" * 3000):
-        answer = await site.client.post(f"{HOME}/reset", content=body)
+        answer = await site.client.post(f"{HOME}/reset", content=body, headers=site.of_our_page())
         assert answer.status_code == 422, body[:20]

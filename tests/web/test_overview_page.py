@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from sqlalchemy import insert
 
 from noonday.domain.access import Role
 from noonday.domain.breaker import BreakerPolicy, Heard
-from noonday.domain.execution import ExecutionState
 from noonday.domain.outcome import Completed, Failed
 from noonday.ids import new_id
 from noonday.store import breakers, jobs, pulse
@@ -59,6 +60,23 @@ async def test_an_empty_scheduler_teaches_the_first_job(site: Site) -> None:
     assert "NoondayClient(" in text
     assert "noonday jobs add hello --every 10s" in text
     assert "Six hours back" not in text
+    assert "NOONDAY_KEY" not in text  # nobody need sign in
+
+
+async def test_the_first_steps_make_the_same_job(site: Site) -> None:
+    text = unescape(await site.page("/"))
+    bodies = [json.loads(found) for found in re.findall(r"\{\n  \"name\".*?\n\}", text, re.DOTALL)]
+    assert len(bodies) == 2  # with curl, and as a file
+    assert bodies[0] == bodies[1]
+    await site.make(**bodies[0])
+    by_hand = await site.get("/api/v2/jobs/hello")
+    await site.call("DELETE", "/api/v2/jobs/hello")
+    await site.obeyed("/ui/new/example")
+    own = {"id", "created_at", "updated_at", "next_run_at", "anchor_at"}
+    made = await site.get("/api/v2/jobs/hello")
+    assert {name: made[name] for name in made.keys() - own} == {
+        name: by_hand[name] for name in by_hand.keys() - own
+    }
 
 
 async def test_all_is_well_with_a_leader_and_a_worker(site: Site) -> None:
@@ -153,8 +171,7 @@ async def test_a_lapse_counts_as_many_as_it_stands_for(any_site: Site) -> None:
         "state": "skipped", "skipped_count": 40, "created_at": at,
     }  # fmt: skip
     await any_site.db.write(lambda conn: conn.execute(insert(executions), [row]))
-    found = await any_site.db.read(lambda conn: pulse.past(conn, NOON - timedelta(hours=1), NOON))
-    assert found.slots == {NOON - timedelta(minutes=10): {ExecutionState.SKIPPED: 40}}
+    assert "11:50 to 12:00 UTC: 40 skipped" in await any_site.page("/")
 
 
 async def test_very_many_jobs_are_sampled_and_weighed(
@@ -201,3 +218,16 @@ async def test_a_service_sees_its_own_jobs_alone(site: Site, closed: ClosedSite)
     assert figures(text)["failing"][0] == "1"
     assert "no answer for mine" in text
     assert "theirs" not in text
+
+
+async def test_the_first_steps_of_a_closed_instance_show_a_key(closed: ClosedSite) -> None:
+    await closed.as_a(Role.VIEWER)
+    text = await closed.page("/")
+    assert 'action="/ui/new/example"' not in text
+    assert "To make one, sign in with a key that may edit them" in text
+    assert (await closed.send("/ui/new/example")).status_code == 403
+    await closed.as_a(Role.ADMIN)
+    text = unescape(await closed.page("/"))
+    assert '-H "X-API-Key: $NOONDAY_KEY"' in text
+    assert 'key=os.environ["NOONDAY_KEY"]' in text
+    assert (await closed.obeyed("/ui/new/example"))[0] == "/ui/jobs/hello"

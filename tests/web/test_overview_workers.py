@@ -85,17 +85,22 @@ async def test_jobs_move_after_a_preview(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("form", "field", "words"),
     [
-        ({"which": "tag", "to": "2"}, "one of the three"),
-        ({"which": "all", "to": "3"}, "neither version 1 nor 2"),
+        ({"which": "tag", "to": "2"}, "tag", "write the tag"),
+        ({"which": "jobs", "to": "2"}, "jobs", "name at least one job"),
+        ({"which": "jobs", "jobs": "nobody", "to": "2"}, "jobs", "nobody"),
+        ({"which": "all", "to": "3"}, "to", "neither version 1 nor 2"),
     ],
-    ids=["no tag", "no engine"],
+    ids=["no tag", "no name", "no such job", "no engine"],
 )
-async def test_a_move_that_means_nothing_comes_back(site: Site, form: dict[str, str], words: str) -> None:
+async def test_a_move_that_means_nothing_is_told_at_its_field(
+    site: Site, form: dict[str, str], field: str, words: str
+) -> None:
     answer = await site.send(f"{HOME}/move", form)
     assert answer.status_code == 422
-    assert words in answer.text
+    assert words in answer.text.split(f'id="{field}-wrong">')[1].split("</p>")[0]
+    assert form.get("jobs", "") in answer.text
 
 
 async def test_an_engine_is_named_by_its_jobs(site: Site) -> None:

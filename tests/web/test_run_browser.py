@@ -36,6 +36,22 @@ async def place_of(page: Page, line: str) -> tuple[float, float]:
     return box["y"], box["height"]
 
 
+async def contrast(page: Page, what: str) -> float:
+    """Of a text against the ground of the output."""
+    found: float = await page.locator(what).first.evaluate(_CONTRAST)
+    return found
+
+
+_CONTRAST = """(text) => {
+  const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = getComputedStyle(text.closest("log-tail")).backgroundColor;
+  const two = [getComputedStyle(text).color, ground].map(light);
+  return (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);
+}"""
+
+
 def waits_for(path: Path) -> str:
     return f"while [ ! -e {path} ]; do sleep 0.05; done"
 
@@ -44,18 +60,26 @@ async def test_lines_come_as_they_are_written(
     browser_page: Page, live_site: LiveSite, tmp_path: Path
 ) -> None:
     go, end = tmp_path / "go", tmp_path / "end"
-    script = f"echo one; {waits_for(go)}; printf '\\033[31mtwo\\033[0m\\n'; {waits_for(end)}"
+    red, navy = "\\033[31mtwo\\033[0m", "\\033[1;38;5;17mthree\\033[0m"
+    script = f"printf '1%%\\r99%%\\rone\\n'; {waits_for(go)}; printf '{red}\\n{navy}\\n'; {waits_for(end)}"
     run = started(live_site, "run-live", script)
     await browser_page.goto(f"/ui/runs/{run}")
     lines = browser_page.locator("log-tail .line")
+    box = browser_page.get_by_role("log")
     await expect(lines).to_have_text(["1one"])
+    await expect(box).to_have_attribute("aria-live", "polite")
     go.touch()
-    await expect(lines).to_have_text(["1one", "2two"])
+    await expect(lines).to_have_text(["1one", "2two", "3three"])
     await expect(browser_page.locator("log-tail .a-1")).to_have_text("two")
+    await expect(browser_page.locator("log-tail .a-b")).to_have_css("color", re.compile("rgb"))
+    assert await contrast(browser_page, "log-tail .a-b") >= 4.5  # dark blue, on dark too
+    await browser_page.emulate_media(color_scheme="dark")
+    assert await contrast(browser_page, "log-tail .a-b") >= 4.5
     end.touch()
     await expect(browser_page.locator("#run-now .head .state")).to_have_text("completed")
-    await expect(browser_page.locator("log-tail")).to_have_attribute("data-state", "ended", timeout=10_000)
+    await expect(browser_page.locator("log-tail")).to_have_attribute("data-state", "ended")
     await expect(browser_page.get_by_role("button", name="Follow")).to_be_hidden()
+    await expect(box).to_have_attribute("aria-live", "off")
 
 
 async def test_it_follows_until_somebody_scrolls_up(
@@ -72,11 +96,14 @@ async def test_it_follows_until_somebody_scrolls_up(
     await browser_page.locator("log-tail .lines").hover()
     await browser_page.mouse.wheel(0, -3000)
     await expect(follow).to_have_attribute("aria-pressed", "false")
+    await expect(browser_page.get_by_role("log")).to_have_attribute("aria-live", "off")
     more.touch()
     await expect(browser_page.locator("log-tail .foot")).to_contain_text("700 lines")
     await expect(browser_page.locator("#L700")).to_have_count(0)
-    await follow.click()
+    newest = browser_page.get_by_role("button", name="Jump to newest")
+    await newest.click()
     await expect(browser_page.locator("#L700")).to_be_in_viewport()
+    await expect(newest).to_be_hidden()
 
 
 async def test_a_hundred_thousand_lines_stay_light(browser_page: Page, live_site: LiveSite) -> None:
@@ -98,6 +125,12 @@ async def test_a_hundred_thousand_lines_stay_light(browser_page: Page, live_site
 
     await browser_page.locator("#L99999 a").click()
     await expect(browser_page).to_have_url(re.compile("#L99999$"))
+    await browser_page.locator("#L99996 a").click(modifiers=["Shift"])
+    await expect(browser_page).to_have_url(re.compile("#L99996-L99999$"))
+    await expect(browser_page.locator("log-tail .aim")).to_have_count(4)
+    await browser_page.reload()
+    await expect(browser_page.locator("log-tail .aim")).to_have_count(4)
+    await expect(browser_page.locator("#L99996")).to_be_in_viewport()
 
 
 async def test_long_lines_wrap(watched: Watched, live_site: LiveSite) -> None:
@@ -152,10 +185,10 @@ async def test_a_flood_shows_what_it_lost(browser_page: Page, live_site: LiveSit
 
 
 async def test_without_scripts_it_is_all_there(watched: Watched, live_site: LiveSite) -> None:
-    run = started(live_site, "run-plain", "echo plain words")
+    run = started(live_site, "run-plain", "printf '10%%\\r\\033[32mplain words\\033[0m\\n'")
     written(live_site, run, "plain words")
     page = await watched.open(f"/ui/runs/{run}", scripts=False)
-    await expect(page.locator("log-tail pre")).to_have_text(re.compile("plain words"))
+    await expect(page.locator("log-tail pre")).to_have_text("plain words\n", use_inner_text=True)
     await page.get_by_role("button", name="Run again").click()
     await expect(page.locator(".note").first).to_contain_text("This is the new run")
     assert run not in page.url

@@ -6,14 +6,16 @@ import re
 
 from playwright.async_api import Locator, Page, expect
 
+from noonday.clock import SystemClock
 from tests.web.live import LiveSite
 from tests.web.watching import Watched
 
 
 def two_tracks(site: LiveSite, name: str) -> None:
-    """Two jobs with much to come; the first of them has run."""
+    """Two jobs with much to come, but not while a test looks; the first of them has run."""
+    minute = (SystemClock().now().minute + 30) % 60
     for job in (f"{name}-1", f"{name}-2"):
-        site.make(job, cron_expression="*/20 * * * *")
+        site.make(job, cron_expression=f"{minute} * * * *")
     site.ask("POST", f"/api/v2/jobs/{name}-1/force-run", {})
 
 
@@ -62,6 +64,13 @@ async def test_the_arrow_keys_walk_from_run_to_run_and_from_track_to_track(
     await expect(tip).to_contain_text("planned")
     await browser_page.keyboard.press("Escape")
     await expect(tip).to_be_hidden()
+    await browser_page.keyboard.press("-")
+    await expect(browser_page).to_have_url(re.compile("span=12h"))
+    await browser_page.keyboard.press("+")
+    await expect(browser_page).to_have_url(re.compile("span=6h"))
+    await tracks.nth(0).focus()
+    await browser_page.keyboard.press("ArrowRight")
+    await browser_page.keyboard.press("ArrowRight")
     await browser_page.keyboard.press("Enter")
     await expect(browser_page).to_have_url(re.compile("/ui/jobs/walked-1"))
 

@@ -37,7 +37,7 @@ async def test_holidays_and_excluded_dates_close_days(site: Site) -> None:
     assert "New Year's Day: DE, US" in re.sub("&#39;", "'", day_of(page, "2027-01-01"))
     assert "▲ 2 closed" in day_of(page, "2027-01-01")
     assert "closed ▲ 1 closed" in day_of(page, "2027-01-06").replace(
-        "day closed 6 January ○ 24 planned", "closed"
+        "day closed picked 6 January ○ 24 planned", "closed"
     )
     assert "2027-01-06 is an excluded date" in page
     assert "not on public holidays of US, not on 2027-01-06" in page

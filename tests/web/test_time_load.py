@@ -69,6 +69,30 @@ async def test_what_is_to_come_is_counted_looks_different_and_leads_to_its_hour(
     assert re.findall(r'<rect x="([\d.]+)" width="0.8"', hour) == ["0.1", "1.1", "2.1", "30.1"]
 
 
+async def planned(site: Site) -> tuple[str, ...]:
+    """What is told of tomorrow's hour from seven, of its runs one by one, and of the coming day."""
+    page = await site.page("/ui/load")
+    hour = await site.page("/ui/load/hour?at=2027-01-02T07:00:00Z")
+    (total,) = re.findall(r"the ([\d,]+) starts of the coming day", page)
+    return cells(page, "planned")["2027-01-02 07"][2], *re.findall(r'href="/ui/jobs/([^"]*)"', hour), total
+
+
+async def test_what_is_remembered_follows_the_jobs_and_the_clock(any_site: Site) -> None:
+    await any_site.make(name="daily", cron_expression="30 7 * * *")
+    assert await planned(any_site) == ("1", "daily", "1")
+    await any_site.make(name="hourly", cron_expression="5 * * * *")
+    assert await planned(any_site) == ("2", "hourly", "daily", "25")
+    await any_site.send("/ui/jobs/hourly/pause")
+    assert await planned(any_site) == ("1", "daily", "1")
+    change = {"cron_expression": "0,40 7 * * *"}
+    assert (await any_site.client.patch("/api/v2/jobs/daily", json=change)).status_code == 200
+    assert await planned(any_site) == ("2", "daily", "daily", "2")
+    any_site.clock.advance(hours=19, minutes=20)
+    assert await planned(any_site) == ("2", "daily", "2"), "one is overdue and starts now, one is to come"
+    assert (await any_site.client.delete("/api/v2/jobs/daily")).status_code == 204
+    assert await planned(any_site) == ("·", "0")
+
+
 async def test_hours_are_those_of_the_readers_zone(site: Site) -> None:
     await site.make(name="daily", cron_expression="30 7 * * *")
     site.client.cookies.set("noonday_zone", "Asia/Tokyo")
@@ -131,14 +155,16 @@ async def test_the_api_tells_the_same(any_site: Site) -> None:
     assert (seen["jobs"], seen["rough"], seen["partial"]) == (1, False, False)
 
 
-async def test_counted_hours_are_remembered_and_new_runs_still_seen(site: Site) -> None:
+async def test_new_runs_are_seen_at_once_in_whole_slots(site: Site) -> None:
     job = await site.make(name="feed", schedule_type="manual")
     await site.get("/api/v2/load")
-    await a_run(site, job, NOON - 5 * HOUR)
-    await a_run(site, job, NOON - 10 * MINUTE)
-    assert [one["at"] for one in (await site.get("/api/v2/load"))["past"]] == ["2027-01-01T11:00:00Z"]
-    site.clock.advance(minutes=6)
-    assert len((await site.get("/api/v2/load"))["past"]) == 2
+    for before in (5 * HOUR, 4 * HOUR, 10 * MINUTE):
+        await a_run(site, job, NOON - before)
+    assert len((await site.get("/api/v2/load"))["past"]) == 3
+    some = await site.get("/api/v2/load?from=2027-01-01T07:09:59Z&to=2027-01-01T08:00:01Z")
+    assert [one["at"][11:13] for one in some["past"]] == ["07", "08"]
+    none = await site.get("/api/v2/load?from=2027-01-01T07:10:00Z&to=2027-01-01T08:00:00Z")
+    assert none["past"] == []
 
 
 @pytest.mark.parametrize("query", ["from=2026-01-01T00:00:00Z", "to=2029-01-01T00:00:00Z"])

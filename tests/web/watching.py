@@ -53,6 +53,16 @@ class Watched:
             await page.goto(path)
         return page
 
+    @property
+    def page(self) -> Page:
+        """The one that was opened last."""
+        return self._contexts[-1].pages[-1]
+
+    def forget(self) -> None:
+        """What was complained of so far."""
+        self.complaints.clear()
+        self.strangers.clear()
+
     def assert_clean(self) -> None:
         """No script failed, the policy of the pages was kept, and nothing left the host."""
         assert not self.complaints

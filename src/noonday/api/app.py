@@ -15,11 +15,13 @@ from starlette.types import ASGIApp
 from noonday.api import problems
 from noonday.api.callers import checked
 from noonday.api.door.cors import Cors
+from noonday.api.door.form_tokens import FormTokens
 from noonday.api.door.guard import Guard
 from noonday.api.door.identity import Identity
 from noonday.api.door.rates import Rates
 from noonday.api.door.replays import Replays
 from noonday.api.door.request_ids import RequestIds
+from noonday.api.door.safe_headers import SafeHeaders
 from noonday.api.openapi import described
 from noonday.api.routes import (
     actions,
@@ -84,9 +86,11 @@ class Api(FastAPI):
     _described: dict[str, Any] | None = None
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Around everything, so that the answer to a defect has them too: a name, and leave for web pages."""
+        """Around everything, so that the answer to a defect has them too: a name, leave for web pages, and
+        what browsers are told."""
         services: Services = self.state.services
-        return RequestIds(Cors(super().build_middleware_stack(), services.origins), services.clock)
+        inner = SafeHeaders(super().build_middleware_stack())
+        return RequestIds(Cors(inner, services.origins), services.clock)
 
     def openapi(self) -> dict[str, Any]:
         if self._described is None:
@@ -107,7 +111,8 @@ def create_app(services: ApiServices) -> FastAPI:
     # The last one added is asked first.
     app.add_middleware(Replays, answers=made.answers)
     app.add_middleware(Rates, rate=services.trigger_rate, clock=services.clock)
-    app.add_middleware(Identity, identify=services.identify)
+    app.add_middleware(FormTokens)
+    app.add_middleware(Identity, identify=made.guesses)
     app.add_middleware(Guard, access=services.access)
     app.add_middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)
     problems.install(app)
@@ -117,9 +122,7 @@ def create_app(services: ApiServices) -> FastAPI:
 
 @lru_cache
 def _routes() -> Sequence[BaseRoute]:
-    """Made once for all applications of a process: they hold nothing of any of them."""
-    shell = FastAPI(openapi_url=None)
-    for routes in _ROUTES:
-        shell.include_router(routes.router)
-    checked(shell.routes)
-    return tuple(shell.router.routes)
+    """As their files have made them: a router that included them would make each of them once more."""
+    found = tuple(route for group in _ROUTES for route in group.router.routes)
+    checked(found)
+    return found

@@ -132,6 +132,12 @@ class Hub:
         assert self._reader is not None
         return self._reader.tail.head
 
+    async def position(self) -> int | None:
+        """From behind which one listens on who reads everything else now; None where no events are kept."""
+        if not self._keep:
+            return None
+        return self.head if self._reader is not None else (await self._db.read(events.bounds))[1]
+
     @asynccontextmanager
     async def listening(self, after: int | None = None) -> AsyncIterator[Listener]:
         """From now on, or on from behind the number `after`."""

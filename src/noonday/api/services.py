@@ -9,8 +9,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from noonday.api.door.credentials import Identify, anybody
 from noonday.api.door.guard import Access
-from noonday.api.door.identity import Identify, anybody
+from noonday.api.door.guesses import Guesses
 from noonday.api.events import Hub
 from noonday.api.schemas import JobDefaults
 from noonday.clock import Clock
@@ -107,7 +108,7 @@ class Services:
         self.executions = Executions(
             given.db, given.clock, check_token=given.check_token, telemetry=given.telemetry
         )
-        self.outputs = Outputs(given.db, given.clock)
+        self.outputs = Outputs(given.db)
         self.ends = Ends(given.db)
         self.audit = Audit(given.db, self.jobs)
         self.events = Hub(given.db, given.clock, keep=given.events_kept)
@@ -141,6 +142,7 @@ class Services:
         self.pubsub_enabled = given.pubsub_enabled
         self.scrape = given.scrape
         self.identify = given.identify
+        self.guesses = Guesses(given.identify, given.clock)
         self.settings = given.settings
 
     def close(self) -> None:

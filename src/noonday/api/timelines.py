@@ -127,7 +127,7 @@ def _track(drawn: Drawn) -> Json:
     return {
         "job_id": drawn.track.job_id,
         "job_name": drawn.track.name,
-        "group": drawn.group,
+        "group": drawn.track.group,
         "runs": dict(drawn.line.counts),
         "late": drawn.line.late,
         "overlaps": drawn.line.overlaps,

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from noonday.clock import Clock
 from noonday.control.loads import Loads
+from noonday.control.remembering import Remembered
 from noonday.domain.calendar import closure, holidays_of
 from noonday.domain.errors import invalid
 from noonday.domain.job import Job
@@ -23,6 +24,10 @@ __all__ = ["Calendars", "Closed", "Day", "Month", "closed_on"]
 _JOBS: Final = 500  # with windows or a calendar
 _YEARS: Final = 10
 _MIDDAY: Final = time(12)
+_Closings = dict[
+    date, tuple[dict[str, tuple[str, ...]], int]
+]  # names of holidays and where; jobs that are closed
+_Limits = tuple[list[Job], bool, _Closings]  # and whether there are more jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,7 @@ class Calendars:
         self._db = db
         self._clock = clock
         self._loads = loads
+        self._limits: Remembered[_Limits] = Remembered(db, clock)
 
     async def month(self, first: date, zone: ZoneInfo, service: str | None = None) -> Month:
         """The month that `first` is in."""
@@ -82,8 +88,9 @@ class Calendars:
             for at, count in coming.starts.items():
                 day = at.astimezone(zone).date()
                 planned[day] = planned.get(day, 0) + count
-        limited, more = await self._db.read(lambda conn: forecasting.limited(conn, _JOBS, service))
-        closings = await asyncio.to_thread(_closings, limited, days)
+        limited, more, closings = await self._limits.get(
+            (service, days[0]), lambda: self._look_at_limits(days, service)
+        )
         made = [
             Day(
                 day=day,
@@ -103,6 +110,10 @@ class Calendars:
             rough=rough,
         )
 
+    async def _look_at_limits(self, days: list[date], service: str | None) -> _Limits:
+        limited, more = await self._db.read(lambda conn: forecasting.limited(conn, _JOBS, service))
+        return limited, more, await asyncio.to_thread(_closings, limited, days)
+
 
 def closed_on(jobs: Iterable[Job], day: date) -> list[Closed]:
     """Jobs that their calendar keeps from running on this day, and why."""
@@ -115,9 +126,7 @@ def closed_on(jobs: Iterable[Job], day: date) -> list[Closed]:
     return made
 
 
-def _closings(
-    jobs: Iterable[Job], days: Iterable[date]
-) -> dict[date, tuple[dict[str, tuple[str, ...]], int]]:
+def _closings(jobs: Iterable[Job], days: Iterable[date]) -> _Closings:
     jobs = [job for job in jobs if _dated(job)]
     places = sorted({place for job in jobs if (place := job.timing.availability.calendar.holidays_of)})
     found = {}

@@ -14,10 +14,10 @@ from noonday.domain.occurrences import next_after
 from noonday.domain.planning import arm
 from noonday.domain.schedule import Event, Immediate, Manual, Once
 from noonday.store import executions, records
-from noonday.store.going_on import go_on, pass_over, release
+from noonday.store.going_on import end_pause, go_on, pass_over, release
 from noonday.store.tables import jobs
 
-__all__ = ["changed_by_plain_sql", "hold", "release", "retime", "start", "unplan"]
+__all__ = ["changed_by_plain_sql", "end_pause", "hold", "release", "retime", "start", "unplan"]
 
 
 def start(job: Job, now: datetime) -> tuple[Job, list[Execution]]:

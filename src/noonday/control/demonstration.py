@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -14,7 +14,7 @@ from noonday.control.services import ServiceUrls
 from noonday.domain.breaker import BreakerPolicy, Heard
 from noonday.domain.errors import Conflict
 from noonday.domain.job import Job
-from noonday.store import breakers, past
+from noonday.store import breakers, history, past
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter, count
 from noonday.store.past import Ran
@@ -25,6 +25,8 @@ BY: Final = "demo"  # who did it, for the audit
 TAG: Final = "demo"
 MARK: Final = {"demo": "noonday"}  # in the metadata: somebody else's tag is not ours
 _MOST: Final = 1000
+_ALL: Final = 36_500  # days, and more runs than any job is shown with
+_STEP: Final = 2000
 Lived = Callable[[Job], tuple[Sequence[Ran], datetime | None]]
 
 
@@ -80,9 +82,19 @@ class Demonstration:
     async def mend(self, domain: str) -> None:
         await self._db.write(lambda conn: breakers.reset(conn, domain, self._clock.now()))
 
-    async def remove(self) -> int:
-        """All of it, with its history; returns how many jobs there were."""
-        left = await self.members()
+    async def remove(self, services: Collection[str]) -> int:
+        """All of it, with its history and what the audit tells of it; returns how many jobs there were."""
+        members = await self.members()
+        gone = await self._remove_jobs(members)
+        ids = [job.id for job in members]
+        await self._db.write(lambda conn: past.forget(conn, ids, services))
+        # The runs of jobs that are gone, now and not when a scheduler next clears up; no others.
+        clear = partial(history.prune, now=self._clock.now(), runs=_ALL, days=_ALL, limit=_STEP)
+        while await self._db.write(clear) >= _STEP:
+            pass
+        return gone
+
+    async def _remove_jobs(self, left: list[Job]) -> int:
         gone = 0
         while left:
             refused = []

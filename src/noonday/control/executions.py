@@ -14,22 +14,23 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.control.errors import Gone
 from noonday.control.jobs import NOBODY
+from noonday.control.reporting import write_from_afar
 from noonday.domain.errors import Conflict, NotAllowed, NotFound
 from noonday.domain.execution import Attempt, Execution, ExecutionId, ExecutionState
 from noonday.domain.job import Job
 from noonday.domain.outcome import Completed, Failed
 from noonday.ports import Claim, Silence, Telemetry
-from noonday.store import audit, events, executions, glances, history, jobs, outputs
+from noonday.store import audit, executions, glances, history, jobs
+from noonday.store.around import Around, around
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
-from noonday.store.events import News
 from noonday.store.executions import Ending
 from noonday.store.glances import Glance
 from noonday.store.history import ExecutionFilter
-from noonday.store.jsontext import clean_text
 from noonday.store.pages import Mark, Page
+from noonday.telemetry.masking import masked
 
-__all__ = ["CheckToken", "Executions", "Report", "found"]
+__all__ = ["Around", "CheckToken", "Executions", "Report", "found"]
 
 T = TypeVar("T")
 CheckToken = Callable[[ExecutionId, int, str], bool]
@@ -110,6 +111,10 @@ class Executions:
     async def attempts(self, execution_id: str) -> Sequence[Attempt]:
         return await self._db.read(lambda conn: history.attempts(conn, found(conn, execution_id).id))
 
+    async def around(self, execution: Execution, service: str | None = None) -> Around:
+        """What lies around it; only of jobs of the service, where one is given."""
+        return await self._db.read(lambda conn: around(conn, execution, service))
+
     async def cancel(self, execution_id: str, by: str | None = None) -> Execution:
         """What waits is cancelled at once; what runs is asked to stop."""
 
@@ -142,15 +147,7 @@ class Executions:
                 conn, execution.id, execution.attempt, report.progress, report.message, now, extend
             )
             if report.output:
-                outputs.add(conn, execution.id, execution.attempt, clean_text(report.output), now)
-                told = News(
-                    at=now,
-                    kind="output.written",
-                    job_id=execution.job_id,
-                    execution_id=execution.id,
-                    payload={"attempt": execution.attempt},
-                )
-                events.append(conn, [told])
+                write_from_afar(conn, execution, report.output, now)
             return execution, cancel
 
         execution, cancel = await self._write(work)
@@ -164,10 +161,12 @@ class Executions:
         def work(conn: Connection, now: datetime) -> tuple[Execution, Job | None, datetime]:
             execution = self._running(conn, execution_id, token)
             assert execution.lease_token is not None
-            ending = Ending(execution_id=execution.id, token=execution.lease_token, outcome=outcome)
+            job = jobs.get(conn, execution.job_id)
+            end = outcome if job is None else masked(outcome, job, execution)
+            ending = Ending(execution_id=execution.id, token=execution.lease_token, outcome=end)
             if not executions.settle(conn, [ending], now, self._chance()):
                 raise _over(execution)
-            return execution, jobs.get(conn, execution.job_id), now
+            return execution, job, now
 
         execution, job, now = await self._write(work)
         if job is not None:

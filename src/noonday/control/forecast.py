@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice, takewhile
 
+from sqlalchemy import Connection
+
 from noonday.clock import Clock
+from noonday.control.remembering import Remembered
 from noonday.domain.errors import invalid
 from noonday.domain.job import Job, JobId
-from noonday.domain.upcoming import fires
+from noonday.domain.upcoming import Firing, fires, fires_until
 from noonday.store import forecasting, jobs, statistics
 from noonday.store.database import Database
 
@@ -56,6 +59,7 @@ class Forecasts:
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
+        self._known: Remembered[Forecast] = Remembered(db, clock)
 
     async def of_job(self, id_or_name: str, count: int = 10, until: datetime | None = None) -> Coming:
         """The next `count` times, or those of them that come `until` then; none of a job that rests."""
@@ -79,18 +83,29 @@ class Forecasts:
         service: str | None = None,
     ) -> Forecast:
         """Everything that fires in [since, until], at most the first `limit`; by default within a day."""
+        key = (since, until, limit, service)
         since, until = self._span(since, until)
+        if key[:2] == (None, None):
+            return await self._look(since, until, limit, service)
+        found = await self._known.get(key, lambda: self._look(since, until, limit, service))
+        return replace(found, since=since, runs=tuple(run for run in found.runs if run.at >= since))
+
+    async def _look(self, since: datetime, until: datetime, limit: int, service: str | None) -> Forecast:
         now = self._clock.now()
-        found, left_out = await self._db.read(lambda conn: forecasting.firing_until(conn, until, service))
+        found, left_out = await self._db.read(lambda conn: forecasting.timed_until(conn, until, service))
         seen = await asyncio.to_thread(lambda: list(islice(_in_order(found, now, since, until), limit + 1)))
-        ids = {one.job.id for one in seen}
-        usual = await self._db.read(lambda conn: statistics.usual_durations(conn, ids))
-        return Forecast(
-            since=since,
-            until=until,
-            runs=tuple(replace(one, took=usual.get(one.job.id)) for one in seen[:limit]),
-            more=left_out or len(seen) > limit,
+
+        def read(conn: Connection) -> tuple[dict[JobId, Job], dict[JobId, timedelta]]:
+            ids = {job_id for _, job_id in seen}
+            return forecasting.whole(conn, ids), statistics.usual_durations(conn, ids)
+
+        known, usual = await self._db.read(read)
+        runs = (
+            Expected(job=known[job_id], at=at, took=usual.get(job_id))
+            for at, job_id in seen[:limit]
+            if job_id in known
         )
+        return Forecast(since=since, until=until, runs=tuple(runs), more=left_out or len(seen) > limit)
 
     def _span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """What has passed is history, and none of this."""
@@ -106,14 +121,11 @@ class Forecasts:
         return since, until
 
 
-def _in_order(found: Sequence[Job], now: datetime, since: datetime, until: datetime) -> Iterator[Expected]:
-    by_id: dict[JobId, Job] = {job.id: job for job in found}
-    for at, job_id in merge(*(_times(job, now, since, until) for job in found)):
-        yield Expected(job=by_id[job_id], at=at)
+def _in_order(
+    found: Iterable[Firing], now: datetime, since: datetime, until: datetime
+) -> Iterator[tuple[datetime, JobId]]:
+    return merge(*(_times(job, now, since, until) for job in found))
 
 
-def _times(job: Job, now: datetime, since: datetime, until: datetime) -> Iterator[tuple[datetime, JobId]]:
-    for at in fires(job, now, since):
-        if at > until:
-            return
-        yield at, job.id
+def _times(job: Firing, now: datetime, since: datetime, until: datetime) -> Iterator[tuple[datetime, JobId]]:
+    return ((at, job.id) for at in fires_until(job, now, until, since))

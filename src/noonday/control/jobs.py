@@ -203,9 +203,7 @@ class Jobs:
         if not old.paused:
             raise MoveRefused(old.state, JobState.SCHEDULED, "it is not paused")
         check(old.timing)
-        new = replace(old, paused=False, paused_until=None)
-        if new.enabled:
-            new = cursor.release(conn, new, now, SkipReason.PAUSED, catch_up=catch_up)
+        new = cursor.end_pause(conn, old, now, catch_up=catch_up)
         new = replace(new, state=_resting(conn, new))
         return self._saved(conn, old, new, now, by, "resume")
 

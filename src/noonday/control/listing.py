@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job, JobId
-from noonday.store import facets, jobs, strips
+from noonday.domain.searching import Term
+from noonday.store import facets, glances, jobs, strips
 from noonday.store.database import Database
 from noonday.store.facets import Facets
+from noonday.store.history import ExecutionFilter
 from noonday.store.jobs import JobFilter
-from noonday.store.pages import Page
+from noonday.store.pages import Mark, Page
 from noonday.store.strips import Bar
 
 __all__ = ["Bar", "Facets", "Listed", "Listing", "success_rate"]
@@ -32,7 +34,15 @@ class Listing:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def look(self, wanted: JobFilter, *, limit: int, offset: int, order: str) -> Listed:
+    async def look(
+        self,
+        wanted: JobFilter,
+        *,
+        limit: int,
+        offset: int,
+        order: str,
+        soon: Mapping[str, Term] | None = None,
+    ) -> Listed:
         """Two looks at once: to count what can be chosen takes as long as the page itself."""
 
         def rows(conn: Connection) -> tuple[Page[Job], Mapping[JobId, tuple[Bar, ...]]]:
@@ -40,10 +50,14 @@ class Listing:
             return page, strips.strips(conn, [job.id for job in page.items])
 
         def choices(conn: Connection) -> tuple[Facets, int]:
-            return facets.facets(conn, wanted), jobs.count(conn, JobFilter(service=wanted.service))
+            return facets.facets(conn, wanted, soon), jobs.count(conn, JobFilter(service=wanted.service))
 
         (page, bars), (found, every) = await asyncio.gather(self._db.read(rows), self._db.read(choices))
         return Listed(page=page, strips=bars, facets=found, all=every)
+
+    async def of_runs(self, wanted: ExecutionFilter, *, after: Mark | None = None) -> Facets:
+        """Beside a glance at executions: whose they are."""
+        return await self._db.read(lambda conn: glances.by_job(conn, wanted, after))
 
     async def strips(self, ids: Collection[JobId], runs: int = 30) -> Mapping[JobId, tuple[Bar, ...]]:
         return await self._db.read(lambda conn: strips.strips(conn, ids, runs))

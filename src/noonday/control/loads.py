@@ -11,21 +11,22 @@ from typing import Final
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.domain import heat
+from noonday.control.remembering import Remembered
+from noonday.domain.counting import count_by_hour
 from noonday.domain.errors import invalid
-from noonday.domain.heat import hour_of
-from noonday.domain.job import Job, JobId
+from noonday.domain.job import JobId
+from noonday.domain.load import first_minute
+from noonday.domain.upcoming import Timed
 from noonday.store import forecasting, loads
 from noonday.store.database import Database
 from noonday.store.loads import Hour
+from noonday.store.tallies import SLOT
 
 __all__ = ["WIDEST", "Coming", "Hour", "Loads", "Past"]
 
 WIDEST: Final = timedelta(days=42)
 _FARTHEST: Final = timedelta(days=366)
-_FRESH: Final = timedelta(minutes=5)  # hours that are over are counted anew so often
-_SETTLED: Final = timedelta(hours=2)  # what was due before that has ended, mostly
-_KEPT: Final = 64
+_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,45 +50,39 @@ class Coming:
     partial: bool  # there are more jobs than one look takes
 
 
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    at: datetime
-    found: Mapping[datetime, Hour]
-
-
 class Loads:
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._known: dict[tuple[str | None, datetime, datetime], _Remembered] = {}
-        self._ahead: dict[tuple[str | None, datetime], tuple[datetime, Coming]] = {}
+        self._ahead: Remembered[Coming] = Remembered(db, clock)
 
     async def past(self, since: datetime, until: datetime, service: str | None = None) -> Past:
-        """What was due from `since` until before `until`; hours that are over are remembered for a while."""
+        """What was due from `since` until before `until`, in whole slots of ten minutes up to now."""
         if until < since:
             raise invalid("to", until.isoformat(), f"lies before {since.isoformat()}")
         if until - since > WIDEST:
             raise invalid("from", since.isoformat(), f"is more than {WIDEST.days} days before the end")
-        settled = min(max(hour_of(self._clock.now()) - _SETTLED, since), until)
-        over = await self._over(service, since, settled)
-        newest = await self._db.read(lambda conn: loads.hours(conn, settled, until, service))
-        return Past(since=since, until=until, hours={**over, **newest})
+        edge = min(first_minute(until + SLOT - _TICK, SLOT), max(until, self._clock.now()))
+        first = first_minute(since, SLOT)
+        hours = await self._db.read(lambda conn: loads.hours(conn, first, edge, service))
+        return Past(since=since, until=until, hours=hours)
 
     async def coming(self, until: datetime, service: str | None = None) -> Coming:
-        """What will start from now until then; remembered for a minute, for one who clicks about."""
+        """What will start from now until then; remembered for a minute, or until a job changes."""
         now = self._clock.now()
         if until > now + _FARTHEST:
             raise invalid("to", until.isoformat(), f"is more than {_FARTHEST.days} days ahead")
-        at, found = self._ahead.get((service, until), (None, None))
-        if at is not None and found is not None and timedelta() <= now - at < timedelta(minutes=1):
-            return found
+        return await self._ahead.get((service, until), lambda: self._look_ahead(until, service))
 
-        def read(conn: Connection) -> tuple[list[Job], bool, dict[JobId, timedelta]]:
-            return *forecasting.firing_until(conn, until, service), loads.usual_spans(conn)
+    async def _look_ahead(self, until: datetime, service: str | None) -> Coming:
+        now = self._clock.now()
+
+        def read(conn: Connection) -> tuple[list[Timed], bool, dict[JobId, timedelta]]:
+            return *forecasting.timed_until(conn, until, service), loads.usual_spans(conn)
 
         jobs, partial, usual = await self._db.read(read)
-        seen = await asyncio.to_thread(heat.coming, jobs, now, until, usual)
-        found = Coming(
+        seen = await asyncio.to_thread(count_by_hour, jobs, now, until, usual)
+        return Coming(
             until=until,
             starts=seen.starts,
             busy=seen.busy,
@@ -95,17 +90,3 @@ class Loads:
             rough=seen.rough,
             partial=partial,
         )
-        if len(self._ahead) >= _KEPT:
-            self._ahead.clear()
-        self._ahead[service, until] = (now, found)
-        return found
-
-    async def _over(self, service: str | None, since: datetime, until: datetime) -> Mapping[datetime, Hour]:
-        now, key = self._clock.now(), (service, since, until)
-        known = self._known.get(key)
-        if known is None or not timedelta() <= now - known.at < _FRESH:
-            found = await self._db.read(lambda conn: loads.hours(conn, since, until, service))
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = known = _Remembered(now, found)
-        return known.found

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
 
-from noonday.clock import Clock
 from noonday.control.executions import found
 from noonday.domain.errors import NotFound
 from noonday.domain.execution import Execution, ExecutionState
@@ -22,7 +20,6 @@ __all__ = ["MOST", "Outputs", "Reading"]
 
 MOST: Final = 512 * 1024  # characters in one answer, more or less
 _ALL: Final = 1 << 40
-_LAST_WORDS: Final = timedelta(seconds=2)  # after the end, until which something may still be written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +36,16 @@ class Reading:
 
 
 class Outputs:
-    def __init__(self, db: Database, clock: Clock) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._clock = clock
 
     async def read(self, execution_id: str, attempt: int | None = None, after: int = 0) -> Reading:
         """Of the newest attempt unless one is named; some of it, from a place on."""
-        return await self._db.read(partial(self._read, execution_id, attempt, after, MOST))
+        return await self._db.read(partial(_read, execution_id, attempt, after, MOST))
 
     async def whole(self, execution_id: str, attempt: int | None = None) -> str:
         """All that is kept, as one text that says what it leaves out."""
-        reading = await self._db.read(partial(self._read, execution_id, attempt, 0, _ALL))
+        reading = await self._db.read(partial(_read, execution_id, attempt, 0, _ALL))
         text, place = [], 0
         for one in reading.written:
             if one.piece.place > place:
@@ -58,31 +54,38 @@ class Outputs:
             place = one.piece.end
         return "".join(text)
 
+    async def end(self, execution_id: str, attempt: int | None, most: int) -> str:
+        """Its last characters."""
+
+        def look(conn: Connection) -> str:
+            execution = found(conn, execution_id)
+            wanted = _newest(conn, execution) if attempt is None else attempt
+            return outputs.end(conn, execution.id, wanted, most)
+
+        return await self._db.read(look)
+
     async def attempts(self, execution_id: str) -> Sequence[int]:
         """Those that have written something."""
         return await self._db.read(lambda conn: outputs.attempts(conn, found(conn, execution_id).id))
 
-    def _read(
-        self, execution_id: str, attempt: int | None, after: int, most: int, conn: Connection
-    ) -> Reading:
-        execution = found(conn, execution_id)
-        newest = _newest(conn, execution)
-        wanted = newest if attempt is None else attempt
-        if wanted > execution.attempt:
-            raise NotFound(f"execution {execution.id} has no attempt {wanted}")
-        ended = _is_over(execution, wanted, self._clock.now())  # asked before: what is read then is all
-        written = outputs.read(conn, execution.id, wanted, after, most)
-        end = written[-1].piece.end if written else after
-        more = sum(len(one.piece.text) for one in written) >= most
-        return Reading(
-            execution=execution,
-            attempt=wanted,
-            newest=newest,
-            written=written,
-            next=end,
-            more=more,
-            ended=ended and not more,
-        )
+
+def _read(execution_id: str, attempt: int | None, after: int, most: int, conn: Connection) -> Reading:
+    execution = found(conn, execution_id)
+    newest = _newest(conn, execution)
+    wanted = newest if attempt is None else attempt
+    if wanted > execution.attempt:
+        raise NotFound(f"execution {execution.id} has no attempt {wanted}")
+    written = outputs.read(conn, execution.id, wanted, after, most)
+    more = sum(len(one.piece.text) for one in written) >= most
+    return Reading(
+        execution=execution,
+        attempt=wanted,
+        newest=newest,
+        written=written,
+        next=written[-1].piece.end if written else after,
+        more=more,
+        ended=_is_over(execution, wanted) and not more,
+    )
 
 
 def _newest(conn: Connection, execution: Execution) -> int:
@@ -92,7 +95,6 @@ def _newest(conn: Connection, execution: Execution) -> int:
     return max(outputs.attempts(conn, execution.id), default=execution.attempt)
 
 
-def _is_over(execution: Execution, attempt: int, now: datetime) -> bool:
-    if attempt < execution.attempt:
-        return True
-    return execution.completed_at is not None and now - execution.completed_at > _LAST_WORDS
+def _is_over(execution: Execution, attempt: int) -> bool:
+    """Read before what it wrote: an end is stored behind the last words, so that nothing is missed."""
+    return attempt < execution.attempt or not execution.state.open

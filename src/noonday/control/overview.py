@@ -21,7 +21,7 @@ from noonday.store import breakers, overview, pulse
 from noonday.store.database import Database
 from noonday.store.instances import RUNNING
 from noonday.store.overview import LATE_AFTER, Failing, Going, JobFigures, Next, RunFigures
-from noonday.store.pulse import SLOT, Past
+from noonday.store.tallies import SLOT, Counted, Width, counted
 
 __all__ = ["LATE_AFTER", "SLOT", "Concern", "Glance", "Overview", "Pulse", "PulseSlot", "concerns"]
 
@@ -89,7 +89,6 @@ class PulseSlot:
 class Pulse:
     now: datetime
     slots: tuple[PulseSlot, ...]
-    partial: bool  # not everything that was due is counted, only the newest
     estimated: bool  # what will come is told by some of the jobs
 
 
@@ -130,12 +129,11 @@ class Overview:
         now = self._clock.now()
         here = first_minute(now, SLOT)
         since, until = here - EACH_WAY, here + EACH_WAY
-        found = await self._db.read(lambda conn: pulse.past(conn, since, until, service))
+        found = await self._db.read(lambda conn: counted(conn, since, until, Width.SLOT, service))
         expected = await self._expected(here, until, service)
         return Pulse(
             now=now,
             slots=tuple(_slots(since, found, expected.starts)),
-            partial=found.partial,
             estimated=expected.estimated,
         )
 
@@ -186,9 +184,9 @@ def concerns(glance: Glance) -> tuple[Concern, ...]:
     return tuple(concern for concern, holds in wrong.items() if holds)
 
 
-def _slots(since: datetime, found: Past, expected: list[float]) -> Iterator[PulseSlot]:
+def _slots(since: datetime, found: Mapping[datetime, Counted], expected: list[float]) -> Iterator[PulseSlot]:
     before = EACH_WAY // SLOT
     for place in range(before + len(expected)):
         at = since + SLOT * place
         ahead = expected[place - before] if place >= before else 0.0
-        yield PulseSlot(at=at, ended=found.slots.get(at, {}), expected=ahead)
+        yield PulseSlot(at=at, ended=found[at].states if at in found else {}, expected=ahead)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.control.jobs import Jobs
+from noonday.control.remembering import Remembered
 from noonday.domain.errors import Conflict, Invalid, NotFound, Problem, invalid
 from noonday.domain.job import Job, JobId
 from noonday.domain.load import DAY, SLOTS, Load
@@ -75,12 +76,17 @@ class Rebalancing:
         self._db = db
         self._clock = clock
         self._jobs = all_jobs
+        self._days: Remembered[Distribution] = Remembered(db, clock)
 
     async def distribution(self, slot_minutes: int = 15, service: str | None = None) -> Distribution:
-        rules = Wish(slot_minutes=slot_minutes).rules()
+        """Of the coming day; remembered for a minute, or until a job changes."""
+        slot = Wish(slot_minutes=slot_minutes).rules().slot
+        return await self._days.get((service, slot), lambda: self._look(slot, service))
+
+    async def _look(self, slot: timedelta, service: str | None) -> Distribution:
         now = self._clock.now()
-        found, partial = await self._db.read(lambda conn: forecasting.firing_until(conn, now + DAY, service))
-        load = await asyncio.to_thread(distribution, found, now, rules.slot)
+        found, partial = await self._db.read(lambda conn: forecasting.timed_until(conn, now + DAY, service))
+        load = await asyncio.to_thread(distribution, found, now, slot)
         return Distribution(load=load, jobs=len(found), partial=partial)
 
     async def preview(self, wish: Wish) -> Suggestion:

@@ -22,6 +22,8 @@ __all__ = ["LONGEST", "Sessions"]
 
 LONGEST: Final = timedelta(hours=12)
 _CHANCE: Final = 32  # random bytes of a cookie
+_LONGEST_AGENT: Final = 300
+_LISTED: Final = 50
 _TEXT = re.compile(r"ns_[0-9a-f]{64}")  # anything else is not looked up
 
 
@@ -34,7 +36,7 @@ class Sessions:
         self._chance = chance
 
     async def begin(
-        self, caller: Caller, *, key: str | None = None, ends_at: datetime | None = None
+        self, caller: Caller, *, key: str | None = None, ends_at: datetime | None = None, agent: str = ""
     ) -> tuple[Session, str]:
         """For a caller whose proof was found good: an API key, or a token that ends at that moment.
 
@@ -54,6 +56,7 @@ class Sessions:
                 role=caller.role,
                 service=caller.service,
                 key_id=None if used is None else used.id,
+                agent=agent[:_LONGEST_AGENT],
                 created_at=now,
                 expires_at=min(bound for bound in bounds if bound is not None),
             )
@@ -71,6 +74,15 @@ class Sessions:
     async def caller(self, text: str) -> Caller | None:
         found = await self.find(text)
         return None if found is None else Caller(name=found.name, role=found.role, service=found.service)
+
+    async def of_same(self, session: Session) -> list[Session]:
+        """Where whoever has this one is signed in, here included; the newest first."""
+        now = self._clock.now()
+        return await self._db.read(lambda conn: sessions.of_same(conn, session, now, _LISTED))
+
+    async def end_others(self, session: Session) -> int:
+        """Returns how many have ended."""
+        return await self._db.write(lambda conn: sessions.remove_others(conn, session))
 
     async def end(self, text: str) -> None:
         """Ending one that is over changes nothing."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import islice
 from typing import Final
 
@@ -14,10 +13,20 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.domain.errors import invalid
-from noonday.domain.job import Job, JobId
-from noonday.domain.timeline import PLANNED, Line, Mark, Seen, line_of, mark_of, planned, usual_span
-from noonday.domain.upcoming import fires
-from noonday.store import jobs, tracks
+from noonday.domain.job import JobId
+from noonday.domain.timeline import (
+    PLANNED,
+    Grouping,
+    Line,
+    Mark,
+    Seen,
+    line_of,
+    mark_of,
+    planned,
+    usual_span,
+)
+from noonday.domain.upcoming import Timed, fires_until
+from noonday.store import forecasting, tracks
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter
 from noonday.store.tracks import Track
@@ -27,15 +36,9 @@ __all__ = ["MOST_TRACKS", "WIDEST", "Drawn", "Grouping", "Timeline", "Timelines"
 WIDEST: Final = timedelta(days=7)
 MOST_TRACKS: Final = 200
 _FARTHEST: Final = timedelta(days=366)
-_MARKS: Final = 240  # of one track, beyond which neighbours are drawn as one
+_MARKS: Final = 160  # of one track, beyond which neighbours are drawn as one
 _FIRES: Final = 6_000  # times to come that one look computes, all tracks together
 _AT_LEAST: Final = 100  # of each track
-
-
-class Grouping(StrEnum):
-    NONE = "none"
-    SERVICE = "service"
-    TAG = "tag"  # the first one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +55,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A track with what is on it; `group` is empty for a job that is in none."""
+    """A track with what is on it."""
 
     track: Track
-    group: str
     line: Line
 
 
@@ -67,7 +69,7 @@ class Timeline:
     tracks: tuple[Drawn, ...]
     total: int  # jobs that match
     groups: Mapping[str, int]  # how many of them each group has, on all pages
-    partial: bool  # there are more jobs or runs than one look takes
+    partial: bool  # there are more runs than one look takes
 
 
 class Timelines:
@@ -80,22 +82,11 @@ class Timelines:
         _check(wanted, now)
 
         def read(conn: Connection) -> _Read:
-            found, left_out = tracks.tracks(conn, wanted.filter)
-            every = sorted(((_group(one, wanted.group), one) for one in found), key=_place)
-            shown = every[wanted.offset : wanted.offset + wanted.limit]
-            ids = [track.job_id for _, track in shown]
+            shown, every = tracks.tracks(conn, wanted.filter, wanted.group, wanted.limit, wanted.offset)
+            ids = [track.job_id for track in shown]
             runs, more = tracks.runs_within(conn, ids, wanted.since, wanted.until)
-            known = jobs.find(conn, JobFilter(ids=frozenset(ids)), limit=len(ids) or 1).items
-            groups: dict[str, int] = {}
-            for group, _ in every:
-                groups[group] = groups.get(group, 0) + 1
-            return _Read(
-                every=groups,
-                shown=shown,
-                runs=runs,
-                jobs={job.id: job for job in known},
-                partial=left_out or more,
-            )
+            coming = forecasting.timed(conn, ids) if wanted.until > now else {}
+            return _Read(every=every, shown=shown, runs=runs, coming=coming, partial=more)
 
         found = await self._db.read(read)
         drawn = await asyncio.to_thread(lambda: tuple(_draw(found, wanted, now)))
@@ -113,9 +104,9 @@ class Timelines:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
     every: Mapping[str, int]
-    shown: list[tuple[str, Track]]
+    shown: list[Track]
     runs: Mapping[JobId, list[Seen]]
-    jobs: Mapping[JobId, Job]
+    coming: Mapping[JobId, Timed]
     partial: bool
 
 
@@ -128,39 +119,26 @@ def _check(wanted: Wanted, now: datetime) -> None:
         raise invalid("from", wanted.since.isoformat(), f"is more than {_FARTHEST.days} days ahead")
 
 
-def _group(track: Track, by: Grouping) -> str:
-    if by is Grouping.SERVICE:
-        return track.service or ""
-    return track.tags[0] if by is Grouping.TAG and track.tags else ""
-
-
-def _place(entry: tuple[str, Track]) -> tuple[bool, str, str]:
-    """Jobs of no group come last."""
-    group, track = entry
-    return not group, group, track.name
-
-
 def _draw(found: _Read, wanted: Wanted, now: datetime) -> Iterator[Drawn]:
     step = (wanted.until - wanted.since) / _MARKS
     most = max(_FIRES // max(len(found.shown), 1), _AT_LEAST)
-    for group, track in found.shown:
+    for track in found.shown:
         seen = found.runs.get(track.job_id, [])
         marks = [mark_of(one, now) for one in seen]
-        job = found.jobs.get(track.job_id)
-        if job is not None and wanted.until > now:
+        job = found.coming.get(track.job_id)
+        if job is not None:
             known = {one.scheduled_for for one in seen} | {one.available_at for one in seen}
             marks += _coming(job, wanted, now, known, usual_span(marks), most)
         inside = (one for one in marks if one.end >= wanted.since and one.due <= wanted.until)
-        yield Drawn(track=track, group=group, line=line_of(inside, step, _MARKS))
+        yield Drawn(track=track, line=line_of(inside, step, _MARKS))
 
 
 def _coming(
-    job: Job, wanted: Wanted, now: datetime, known: Iterable[datetime | None], took: timedelta, most: int
+    job: Timed, wanted: Wanted, now: datetime, known: Collection[datetime | None], took: timedelta, most: int
 ) -> list[Mark]:
     """What is planned already has its row. A job faster than can be followed goes on as it began."""
-    rows = frozenset(known)
-    times = list(islice(_until(job, now, max(wanted.since, now), wanted.until), most))
-    made = planned((at for at in times if at > now and at not in rows), took)
+    times = list(islice(fires_until(job, now, wanted.until, max(wanted.since, now)), most))
+    made = planned((at for at in times if at > now and at not in known), took)
     if len(times) == most and times[-1] > times[0]:
         pace = (times[-1] - times[0]) / (most - 1)
         step = max(pace, (wanted.until - wanted.since) / _MARKS)
@@ -170,10 +148,3 @@ def _coming(
             made.append(Mark(start=at, end=at + (count - 1) * pace, state=PLANNED, due=at, count=count))
             at += step
     return made
-
-
-def _until(job: Job, now: datetime, since: datetime, until: datetime) -> Iterator[datetime]:
-    for at in fires(job, now, since):
-        if at > until:
-            return
-        yield at

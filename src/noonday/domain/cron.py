@@ -14,7 +14,7 @@ from cronsim import CronSim, CronSimError
 from noonday.domain import cronfields, wallclock
 from noonday.domain.cronfields import CronError
 
-__all__ = ["CronError", "check_cron", "cron_after", "cron_times", "fixed", "resolve", "walls"]
+__all__ = ["CronError", "check_cron", "cron_after", "cron_times", "fixed", "resolve", "sim_of", "walls"]
 
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - cronsim walks naive readings; each walk sets its own start
 
@@ -31,7 +31,7 @@ def check_cron(expression: str) -> None:
     """Raises CronError, which names the field, unless the text is understood and is due some day."""
     if not isinstance(expression, str):
         raise CronError("a cron text must be a string")
-    sim = _sim(resolve(expression, ""))
+    sim = sim_of(resolve(expression, ""))
     if sim.day_and and not _ever(sim):
         raise CronError("day of month, month and day of week never meet on one day")
 
@@ -51,6 +51,7 @@ def cron_times(expression: str, key: str, zone: str, after: datetime) -> Iterato
     return rule(lambda start: walls(text, start), ZoneInfo(zone), after)
 
 
+@lru_cache(maxsize=4096)
 def fixed(expression: str) -> bool:
     """Is it due at fixed times of the day? As in Debian's cron a leading star makes it a wildcard."""
     return not any(text.startswith("*") for text in cronfields.split(expression)[:3])
@@ -65,7 +66,7 @@ def walls(text: str, start: datetime) -> Iterator[datetime]:
     """The readings strictly after `start` that a resolved text matches."""
     # cronsim knows zones too, but there a wildcard loses runs where clocks change by half an hour, and stands
     # still for ever where they are set back over midnight. So it is asked for bare readings only.
-    sim = copy(_sim(text))
+    sim = copy(sim_of(text))
     sim.dt = start
     try:
         for wall in sim:
@@ -81,14 +82,15 @@ def _spreads(expression: str) -> bool:
     return any(cronfields.spreads(text) for text in cronfields.split(expression))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _resolve(expression: str, key: str) -> str:
     fields = cronfields.split(expression)
     return " ".join(cronfields.plain(index, text, key) for index, text in enumerate(fields))
 
 
 @lru_cache(maxsize=1024)
-def _sim(text: str) -> CronSim:
+def sim_of(text: str) -> CronSim:
+    """What cronsim makes of a resolved text; to be copied before it is set going."""
     try:
         return CronSim(text, _ANY_TIME)
     except CronSimError as error:

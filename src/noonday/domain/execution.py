@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from hashlib import sha256
 from typing import Any, NewType
 
 from noonday.domain.job import JobId, Lane
@@ -28,6 +30,7 @@ class ExecutionState(StrEnum):
         return self in OPEN
 
 
+_TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
 OPEN = frozenset({ExecutionState.PENDING, ExecutionState.QUEUED, ExecutionState.RUNNING})
 
 
@@ -119,6 +122,12 @@ class Execution:
     def admitted(self) -> bool:
         """Was it claimed before? One that an open breaker sent back has no attempt to show for it."""
         return self.attempt > 0 or self.claimed_at is not None
+
+    @property
+    def trace(self) -> str:
+        """The trace that all its attempts belong to, as W3C writes it: 32 hexadecimal digits."""
+        trace = (self.trace_id or self.id).replace("-", "").lower()
+        return trace if _TRACE.fullmatch(trace) else sha256(trace.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ def last_until(timing: Timing, key: str, until: datetime, since: datetime) -> da
     if isinstance(timing.schedule, Interval) and not timing.schedule.after_completion:
         count = _count_until(timing, timing.schedule, until)
         every = timing.schedule.every
-        due = _first_of(timing, every).astimezone(UTC) + (count - 1) * every if count else since
+        due = first_of(timing, every).astimezone(UTC) + (count - 1) * every if count else since
         return due if due > since else None
 
     def found(after: datetime) -> datetime | None:
@@ -104,7 +104,7 @@ def _single(instant: datetime, after: datetime) -> Iterator[datetime]:
         yield instant.astimezone(UTC)
 
 
-def _first_of(timing: Timing, every: timedelta) -> datetime:
+def first_of(timing: Timing, every: timedelta) -> datetime:
     """A given start is itself due; the anchor (creation) is not: the first run comes one interval later."""
     return timing.anchor_at + every if timing.start_at is None else timing.start_at
 
@@ -112,7 +112,7 @@ def _first_of(timing: Timing, every: timedelta) -> datetime:
 def _interval(timing: Timing, schedule: Interval, after: datetime) -> Iterator[datetime]:
     every = schedule.every
     try:
-        due = _first_of(timing, every).astimezone(UTC)
+        due = first_of(timing, every).astimezone(UTC)
         if schedule.after_completion:
             yield from _single(due, after)
             return
@@ -128,7 +128,7 @@ def _interval(timing: Timing, schedule: Interval, after: datetime) -> Iterator[d
 def _count_until(timing: Timing, schedule: Interval, last: datetime) -> int:
     """How many instants of a fixed rate there are up to `last` (inclusive)."""
     last = min(last, timing.end_at or last, HORIZON - TICK)
-    return max((last - _first_of(timing, schedule.every)) // schedule.every + 1, 0)
+    return max((last - first_of(timing, schedule.every)) // schedule.every + 1, 0)
 
 
 def _frequency(schedule: Frequency, zone: str, after: datetime) -> Iterator[datetime]:

@@ -9,9 +9,11 @@ from math import sqrt
 from typing import Final
 
 from noonday.domain.cron import fixed, resolve
-from noonday.domain.job import Job, JobId
-from noonday.domain.schedule import Cron, Frequency
-from noonday.domain.upcoming import fires
+from noonday.domain.instants import first_of
+from noonday.domain.job import JobId
+from noonday.domain.schedule import Cron, Frequency, Interval
+from noonday.domain.upcoming import Firing, fires_until
+from noonday.domain.wallclock import EARLIEST, TICK
 
 MINUTE: Final = timedelta(minutes=1)
 DAY: Final = timedelta(days=1)
@@ -62,7 +64,7 @@ class Walk:
     beyond: float = 0.0
 
 
-def walks_of(all_jobs: Iterable[Job], now: datetime, start: datetime) -> dict[JobId, Walk]:
+def walks_of(all_jobs: Iterable[Firing], now: datetime, start: datetime) -> dict[JobId, Walk]:
     """Of each job; those that share a rhythm are walked once."""
     known: dict[Hashable, Walk] = {}
     found: dict[JobId, Walk] = {}
@@ -74,8 +76,8 @@ def walks_of(all_jobs: Iterable[Job], now: datetime, start: datetime) -> dict[Jo
     return found
 
 
-def rhythm_of(job: Job, now: datetime) -> Hashable:
-    """What alone decides when a job fires, if it has wall-clock times and no bounds; else None."""
+def rhythm_of(job: Firing, now: datetime) -> Hashable:
+    """What alone decides in which minutes a job fires, if it has no bounds; else None."""
     timing = job.timing
     bounds = (timing.max_runs, timing.start_at, timing.end_at)
     if timing.availability.limited or bounds != (None, None, None):
@@ -87,17 +89,20 @@ def rhythm_of(job: Job, now: datetime) -> Hashable:
             return resolve(text, job.id), fixed(text), timing.timezone
         case Frequency():
             return timing.schedule, timing.timezone
+        case Interval(after_completion=False) as interval if interval.every % MINUTE == timedelta():
+            first = first_of(timing, interval.every)
+            return interval.every, (first - EARLIEST) % interval.every // MINUTE if first <= now else first
         case _:
             return None
 
 
-def _walk(job: Job, now: datetime, start: datetime) -> Walk:
+def _walk(job: Firing, now: datetime, start: datetime) -> Walk:
     """A fast job is followed for a while only: it goes on as it began."""
+    if beyond := _per_minute(job, now):
+        return Walk(minutes=((now - start) // MINUTE,), beyond=beyond)
     found: list[int] = []
-    for at in fires(job, now):
+    for at in fires_until(job, now, start + DAY - TICK):
         minute = (at - start) // MINUTE
-        if minute >= MINUTES:
-            break
         if len(found) == _WALKED:
             return Walk(minutes=tuple(found), beyond=len(found) / (found[-1] - found[0] + 1))
         if minute >= 0:  # else it is overdue
@@ -105,15 +110,29 @@ def _walk(job: Job, now: datetime, start: datetime) -> Walk:
     return Walk(minutes=tuple(found))
 
 
+def _per_minute(job: Firing, now: datetime) -> float:
+    """Of an interval of seconds that goes on all day; else nothing."""
+    timing, schedule = job.timing, job.timing.schedule
+    if not isinstance(schedule, Interval) or schedule.after_completion or schedule.every >= MINUTE:
+        return 0.0
+    free = job.armed and job.next_run_at is not None and not timing.availability.limited
+    bounds = (timing.max_runs, timing.end_at, job.skipped_through)
+    begun = first_of(timing, schedule.every) <= now
+    return MINUTE / schedule.every if free and begun and bounds == (None, None, None) else 0.0
+
+
 def by_minute(walks: Iterable[Walk]) -> list[float]:
     """Starts in each minute of the day."""
     minutes = [0.0] * MINUTES
+    shared: dict[int, tuple[Walk, int]] = {}  # jobs of one rhythm have the very same walk
     for one in walks:
+        shared[id(one)] = (one, shared.get(id(one), (one, 0))[1] + 1)
+    for one, jobs in shared.values():
         for minute in one.minutes:
-            minutes[minute] += 1
+            minutes[minute] += jobs
         if one.beyond:
             for minute in range(one.minutes[-1] + 1, MINUTES):
-                minutes[minute] += one.beyond
+                minutes[minute] += one.beyond * jobs
     return minutes
 
 

@@ -18,7 +18,7 @@ from noonday.domain.job import Job, JobId
 from noonday.domain.load import MINUTE, MINUTES, Load, Walk, by_minute, first_minute, in_slots, walks_of
 from noonday.domain.schedule import Timing
 from noonday.domain.shifting import Held, room, shifted, stays
-from noonday.domain.upcoming import fires
+from noonday.domain.upcoming import Firing, fires
 
 _WORTH: Final = 0.5  # fewer starts beside each of its own: less is not worth a change
 _TRIED: Final = 1000  # jobs that are looked at, at most: those in the fullest slots
@@ -57,7 +57,7 @@ class _Mover:
     minutes: Sequence[int]
 
 
-def distribution(all_jobs: Iterable[Job], now: datetime, slot: timedelta) -> Load:
+def distribution(all_jobs: Iterable[Firing], now: datetime, slot: timedelta) -> Load:
     start = first_minute(now, slot)
     return in_slots(by_minute(walks_of(all_jobs, now, start).values()), start, slot)
 

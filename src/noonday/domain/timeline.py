@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 from noonday.domain.execution import ExecutionId, ExecutionState
@@ -16,6 +17,13 @@ _ROWS: Final = 3  # runs drawn above each other, at most
 # What several runs too close to be told apart look like: the one that people must see.
 _WORST: Final = ("failed", "running", "cancelled", "skipped", "pending", "queued", "completed", PLANNED)
 _RAN: Final = frozenset({"running", "completed", "failed", "cancelled"})
+_STARTS: Final = _RAN | {"queued", "pending"}
+
+
+class Grouping(StrEnum):
+    NONE = "none"
+    SERVICE = "service"
+    TAG = "tag"  # the first one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +56,12 @@ class Mark:
     @property
     def lateness(self) -> timedelta:
         """From due to the start of a run that started, or still waits to."""
-        waits = self.state in _RAN or self.state in ("queued", "pending")
-        return max(self.start - self.due, timedelta()) if waits and self.count == 1 else timedelta()
+        starts = self.count == 1 and self.state in _STARTS
+        return max(self.start - self.due, timedelta()) if starts else timedelta()
 
     @property
     def late(self) -> bool:
-        return self.lateness > LATE
+        return self.start - self.due > LATE and self.count == 1 and self.state in _STARTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +143,7 @@ def _side_by_side(ordered: Sequence[Mark]) -> tuple[list[Mark], int]:
             free.append(one.end)
         row = min(row, len(free) - 1)
         free[row] = max(free[row], one.end)
-        placed.append(replace(one, row=row))
+        placed.append(replace(one, row=row) if row else one)
     return placed, overlaps
 
 
@@ -148,7 +156,7 @@ def _merged(marks: Sequence[Mark], step: timedelta) -> list[Mark]:
         key = (one.state == PLANNED, (one.start - first) // step)
         place = bins.setdefault(key, len(made))
         if place == len(made):
-            made.append(replace(one, row=0))
+            made.append(replace(one, row=0) if one.row else one)
         else:
             made[place] = _both(made[place], one)
     return made

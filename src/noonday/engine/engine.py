@@ -39,6 +39,7 @@ from noonday.engine.slots import Hands, Slots
 from noonday.engine.streams import Streams
 from noonday.engine.sweeper import Sweeper, SweeperConfig
 from noonday.engine.taker import Taker, TakerConfig
+from noonday.engine.tallier import Tallier
 from noonday.engine.triggers import Triggers
 from noonday.engine.unparker import Unparker
 from noonday.engine.watcher import Watcher, WatcherConfig
@@ -259,6 +260,7 @@ class Engine:
             fence=self.elector.fence,
         )
         self.zones = Zones(db=db, clock=clock, fence=self.elector.fence)
+        self.tallier = Tallier(db=db, clock=clock, fence=self.elector.fence)
 
     @property
     def streaming(self) -> bool:
@@ -273,7 +275,7 @@ class Engine:
         found += [self.streams] if streaming else []
         if Role.SCHEDULER in self.config.roles:
             led: list[Actor] = [self.zones, self.watcher, self.resumer, self.planner, self.sweeper]
-            led += [self.pruner, self.forgetter]
+            led += [self.pruner, self.forgetter, self.tallier]
             led += [self.finder] if streaming else []
             for actor in led:
                 actor.gate = self.elector

@@ -21,6 +21,7 @@ from noonday.ports import Claim, Delivery, Telemetry
 from noonday.store import executions
 from noonday.store.database import Database
 from noonday.store.notices import CANCEL
+from noonday.telemetry.masking import masked
 
 log = structlog.get_logger(__name__)
 
@@ -188,6 +189,7 @@ class Leases(Actor):
         if outcome is None:
             self._acker.done(one.delivery)
         else:
+            outcome = masked(outcome, one.claim.job, one.claim.execution)
             ending = one.ending(outcome, self.clock.now())
             durable = self._settler.offer(ending, one.claim.execution.attempt)
             if one.started_at is not None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from typing import Any
+
+from sqlalchemy import Connection, Select, Text, bindparam, select
 
 from noonday.domain.execution import Execution, ExecutionId, WaitReason
 from noonday.domain.outcome import Lost, Outcome
-from noonday.store import dialects
+from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.executions import Ending
+from noonday.store.prepared import prepared
 from noonday.store.tables import PENDING, RUNNING, executions, jobs
 
 MOST = 1000
@@ -41,24 +44,32 @@ def marked(conn: Connection, mark: str, outcome: Outcome) -> list[Ending]:
 
 def parked_tasks(conn: Connection) -> list[str]:
     """Python tasks that executions wait for because nobody knew them."""
-    task = dialects.of(conn).text_of(jobs.c.target, "task")
-    query = (
-        select(task)
+    return [name for name in _parked_tasks(conn).scalars() if name is not None]
+
+
+@prepared
+def _parked_tasks(dialect: Answers) -> Select[Any]:
+    return (
+        select(dialect.text_of(jobs.c.target, "task"))
         .join_from(executions, jobs, jobs.c.id == executions.c.job_id)
         .where(PENDING, executions.c.wait_reason == WaitReason.UNKNOWN_TASK.value)
         .where(executions.c.available_at.is_(None))
         .distinct()
         .limit(MOST)
     )
-    return [name for name in conn.execute(query).scalars() if name is not None]
 
 
 def remote_to_cancel(conn: Connection, instance_id: str) -> list[Execution]:
     """Runs that this instance gave to a target elsewhere, and that somebody wants to stop."""
-    query = (
+    return [read_execution(row) for row in _remote_to_cancel(conn, own=instance_id)]
+
+
+@prepared
+def _remote_to_cancel(_: Answers) -> Select[Any]:
+    mine = executions.c.instance_id == bindparam("own", type_=Text)
+    return (
         select(*COLUMNS)
         .where(RUNNING, executions.c.remote, executions.c.cancel_url.is_not(None))
-        .where(executions.c.cancel_requested_at.is_not(None), executions.c.instance_id == instance_id)
+        .where(executions.c.cancel_requested_at.is_not(None), mine)
         .limit(MOST)
     )
-    return [read_execution(row) for row in conn.execute(query)]

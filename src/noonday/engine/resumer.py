@@ -1,4 +1,4 @@
-"""Ends the pauses whose time has come: the job goes on with its next future time."""
+"""Ends the pauses whose time has come: the job goes on with what is due from that instant on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import structlog
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.domain.execution import SkipReason
 from noonday.domain.job import Job, JobState
 from noonday.engine.aside import set_aside
 from noonday.engine.counters import Counters
@@ -18,7 +17,7 @@ from noonday.engine.loop import Actor, Wish
 from noonday.store import audit, facts, jobs, pauses
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
-from noonday.store.going_on import release
+from noonday.store.going_on import end_pause
 from noonday.store.notices import JOBS
 from noonday.store.releasing import resting
 
@@ -75,11 +74,9 @@ class Resumer(Actor):
 
 
 def _resumed(conn: Connection, job: Job, now: datetime) -> Job:
-    job = replace(job, paused=False, paused_until=None, updated_at=now)
     if job.state is JobState.CANCELLED:
-        return job
-    if job.enabled:
-        job = release(conn, job, now, SkipReason.PAUSED)
+        return replace(job, paused=False, paused_until=None, updated_at=now)
+    job = replace(end_pause(conn, job, now), updated_at=now)
     work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
     return replace(job, state=resting(job, work, job.last_status))
 

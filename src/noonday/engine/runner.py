@@ -16,6 +16,7 @@ from noonday.engine.loop import first_line
 from noonday.engine.outputs import Outputs
 from noonday.engine.reporter import Reporter
 from noonday.ports import Run, TargetRunner
+from noonday.telemetry.masking import masked
 
 log = structlog.get_logger(__name__)
 
@@ -53,8 +54,11 @@ class Runner:
         if held.ended:  # abandoned: it was settled without us
             return None
         held.ended = True
+        if outcome is None or held.stopped is Stop.LOST:
+            return None
+        await self._outputs.last_words(held)
         held.accepted = isinstance(outcome, Accepted)
-        return None if held.stopped is Stop.LOST else outcome
+        return masked(outcome, held.claim.job, held.claim.execution)
 
     async def _attempt(self, held: Held) -> Outcome | None:
         if held.stopped is not None:

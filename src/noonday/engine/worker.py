@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from sqlalchemy import Connection
-
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
@@ -88,11 +86,8 @@ class Worker(Actor):
             ageing=self._config.ageing,
             roads=self._streams.roads,
         )
-        claims, next_at = await self._doubts.claim(order, partial(_claim_and_look_ahead, order))
+        look = partial(executions.claim_and_look_ahead, order=order)
+        claims, next_at = await self._doubts.claim(order, look)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)
         return claims, next_at
-
-
-def _claim_and_look_ahead(order: ClaimOrder, conn: Connection) -> tuple[list[Claim], datetime | None]:
-    return executions.claim(conn, order), executions.next_available_at(conn, order.roads)

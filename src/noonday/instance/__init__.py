@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from noonday.instance.loading import loaded
 
 if TYPE_CHECKING:
     from noonday.instance.embedding import Scheduler
@@ -24,4 +25,4 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(loaded(f"{__name__}.{_PLACES[name]}"), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from noonday.api.door.identity import Credentials, Identify, anybody
+from noonday.api.door.credentials import Credentials, Identify, anybody
 from noonday.api.door.jwks import Jwks
 from noonday.api.door.tokens import KeySource, Known, Tokens, public_key, secret_key
 from noonday.clock import Clock

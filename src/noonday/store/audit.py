@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from noonday.domain.searching import Term
 from noonday.domain.topics import kind_of_change
 from noonday.ids import new_id
-from noonday.store import events, search_sources
+from noonday.store import dialects, events, search_sources
 from noonday.store.events import News
 from noonday.store.keyset import Order, mark_of, sorted_by
 from noonday.store.pages import Mark, Page
@@ -61,7 +61,7 @@ def record(conn: Connection, entry: AuditEntry) -> None:
         "after": None if entry.after is None else dict(entry.after),
         "revision": entry.revision,
     }
-    conn.execute(insert(audit).values(values))
+    dialects.of(conn).insert(conn, audit, [values])
     kind = kind_of_change(entry.kind, entry.action)
     if kind is not None:
         events.append(conn, [_news(entry, kind)])

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, Select, delete, func, or_, select, update
 
 from noonday.domain import breaker as rules
 from noonday.domain.breaker import CLOSED, Breaker, BreakerPolicy, BreakerState, Heard
 from noonday.domain.execution import WaitReason
 from noonday.domain.searching import Term
 from noonday.store import dialects, events, search_sources
+from noonday.store.dialects import Answers
 from noonday.store.events import News
 from noonday.store.jsontext import clean_text
 from noonday.store.notices import BREAKERS, WORK, tell
 from noonday.store.pages import Page
+from noonday.store.prepared import prepared
 from noonday.store.search_sql import conditions
 from noonday.store.tables import PENDING, breakers, executions
 
@@ -51,9 +53,13 @@ class Change:
 
 def not_clean(conn: Connection) -> dict[str, Breaker]:
     """Those that hold back calls, or will after some more failures."""
+    return {row["domain"]: _read(row).breaker for row in _not_clean(conn).mappings()}
+
+
+@prepared
+def _not_clean(_: Answers) -> Select[Any]:
     dirty = or_(breakers.c.state != BreakerState.CLOSED.value, breakers.c.failures > 0)
-    rows = conn.execute(select(breakers).where(dirty).limit(MOST)).mappings()
-    return {row["domain"]: _read(row).breaker for row in rows}
+    return select(breakers).where(dirty).limit(MOST)
 
 
 def get(conn: Connection, domain: str) -> BreakerRow | None:

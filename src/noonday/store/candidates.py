@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, Executable, Integer, Select, and_, bindparam, select, update
 
 from noonday.domain.execution import Road
 from noonday.domain.job import Lane
@@ -18,7 +18,7 @@ from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, read_fields
-from noonday.store.prepared import prepared
+from noonday.store.prepared import prepared, spelled_out
 from noonday.store.reading import Row
 from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
 
@@ -44,21 +44,26 @@ class ClaimOrder:
 
 
 Front = tuple[Lane, Road]  # where work waits, in the order in which it is served
+Heads = dict[Front, datetime | None]
 
 
 def next_available_at(conn: Connection, roads: tuple[Road, ...] = ALL_ROADS) -> datetime | None:
     """When the next execution becomes claimable; in the past if some are now."""
-    return min((at for at in _heads(conn, roads).values() if at is not None), default=None)
+    return _first(_heads(conn, roads))
 
 
-def _heads(conn: Connection, roads: tuple[Road, ...]) -> dict[Front, datetime | None]:
+def _first(heads: Heads) -> datetime | None:
+    return min((at for at in heads.values() if at is not None), default=None)
+
+
+def _heads(conn: Connection, roads: tuple[Road, ...]) -> Heads:
     """The earliest of each lane of each road: a few looks at the front of an index."""
     fronts, looks = _looks(roads)
     return dict(zip(fronts, conn.execute(looks).one(), strict=True))
 
 
 @lru_cache
-def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Select[Any]]:
+def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Executable]:
     """Made once: to make this statement takes longer than to run it."""
     fronts = tuple((lane, road) for lane in Lane for road in roads)
     looks = [
@@ -70,7 +75,7 @@ def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Select[Any]]:
         .label(f"{lane.name}_{road.name}")
         for lane, road in fronts
     ]
-    return fronts, select(*looks)
+    return fronts, spelled_out(select(*looks))
 
 
 def claimable_among(dialect: Answers, name: str = "ids") -> ColumnElement[bool]:
@@ -121,12 +126,13 @@ class Search:
     order: ClaimOrder
     kept: dict[str, Row] = field(default_factory=dict)  # the locked jobs' rows
     blocked: set[str] = field(default_factory=set)  # jobs that another transaction holds
+    seen: Heads | None = None  # while nothing was found that could change it
 
     def take(self, wanted: int) -> list[dict[str, Any]]:
         """The highest lane first, but a share for lower ones that have waited too long."""
         now = self.order.now - self.order.overdue
-        looks = _heads(self.conn, self.order.roads)
-        heads = {front: at for front, at in looks.items() if at is not None and at <= now}
+        self.seen = _heads(self.conn, self.order.roads)
+        heads = {front: at for front, at in self.seen.items() if at is not None and at <= now}
         first = min((lane for lane, _ in heads), default=Lane.HIGH)
         found: dict[str, dict[str, Any]] = {}
         share, long_ago = _aged_share(wanted, now), now - self.order.ageing
@@ -137,6 +143,10 @@ class Search:
             if len(found) < wanted:
                 found |= self._look(front, now, wanted)
         return list(found.values())[:wanted]
+
+    def next_at(self) -> datetime | None:
+        """As `next_available_at`, after what was taken is decided."""
+        return _first(self.seen or _heads(self.conn, self.order.roads))
 
     def these(self, ids: Collection[str]) -> list[dict[str, Any]]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
@@ -150,6 +160,7 @@ class Search:
         found: dict[str, dict[str, Any]] = {}
         for _ in range(DETOURS):
             front = self._front(where, until, limit)
+            self.seen = None if front else self.seen
             self._lock({fields["job_id"] for fields in front.values()})
             found |= {i: fields for i, fields in front.items() if fields["job_id"] in self.kept}
             if len(found) >= limit or len(front) < limit:

@@ -33,13 +33,23 @@ def claim(conn: Connection, order: ClaimOrder) -> list[Claim]:
 
     Those that may not start are skipped or made to wait in the same step, with the reason.
     """
-    claims: list[Claim] = []
+    return _claim(Search(conn=conn, order=order))
+
+
+def claim_and_look_ahead(conn: Connection, order: ClaimOrder) -> tuple[list[Claim], datetime | None]:
+    """As `claim`, and when the next execution becomes claimable; in the past if some are now."""
     search = Search(conn=conn, order=order)
+    claims = _claim(search)
+    return claims, search.next_at()
+
+
+def _claim(search: Search) -> list[Claim]:
+    claims: list[Claim] = []
     for _ in range(ROUNDS):
-        wanted = order.limit - len(claims)
+        wanted = search.order.limit - len(claims)
         candidates = search.take(wanted) if wanted > 0 else []
         if candidates:
-            claims += _Batch(conn=conn, order=order).decide(candidates, search.kept)
+            claims += _Batch(conn=search.conn, order=search.order).decide(candidates, search.kept)
         if len(candidates) < wanted or not candidates:
             break
     return claims

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Select, select
 
 from noonday.domain.job import Job
-from noonday.store import dialects
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.reading import Row, RowError
 from noonday.store.rows import definition_from_row, kept_from_row
 from noonday.store.tables import jobs
@@ -75,11 +76,15 @@ def jobs_of(conn: Connection, rows: Iterable[Row]) -> dict[str, Job | RowError]:
             found[job_id] = definition
     missing = wanted.keys() - found.keys()
     if missing:
-        query = select(jobs).where(dialects.of(conn).among(jobs.c.id, list(missing)))
-        for full in conn.execute(query).mappings().all():
+        for full in _whole(conn, ids=missing).mappings().all():
             found[full["id"]] = definition = _read(full)
             shelf.put(_key(full), definition)
     return {job_id: _job(definition, wanted[job_id]) for job_id, definition in found.items()}
+
+
+@prepared
+def _whole(dialect: Answers) -> Select[Any]:
+    return select(jobs).where(dialect.listed(jobs.c.id, "ids"))
 
 
 def _key(row: Row) -> _Key:

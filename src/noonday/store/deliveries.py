@@ -54,6 +54,13 @@ def page(conn: Connection, limit: int = 50, offset: int = 0) -> Page[Delivery]:
     )
 
 
+def between(conn: Connection, first: datetime, last: datetime, limit: int = 500) -> list[Delivery]:
+    """Those received from then to then."""
+    query = select(deliveries).where(deliveries.c.received_at.between(first, last))
+    rows = conn.execute(query.order_by(deliveries.c.received_at).limit(limit)).mappings()
+    return [_read(row) for row in rows]
+
+
 def prune(conn: Connection, before: datetime, limit: int = 500) -> int:
     """Forget at most `limit` deliveries received before this instant; returns how many."""
     old = select(deliveries.c.id).where(deliveries.c.received_at < before)

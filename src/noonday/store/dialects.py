@@ -77,6 +77,10 @@ class Answers(Protocol):
         """Let go of everything if this transaction's process stands still for so long."""
         ...
 
+    def steady(self, conn: Connection) -> None:
+        """All looks of this transaction, of which there was none yet, see the same moment."""
+        ...
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         """`column IN (values)` with one parameter, so that the statement stays the same for any number."""
         ...
@@ -113,14 +117,19 @@ class Answers(Protocol):
         """The text under a key of a JSON object."""
         ...
 
+    def first_item(self, column: ColumnElement[Any]) -> ColumnElement[str]:
+        """The first text of a JSON list."""
+        ...
+
     def insert(
         self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
     ) -> int:
         """Insert in bulk; with `unique`, rows whose slot is taken are left out. Returns how many went in."""
         ...
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
-        """Set in each row named by `key` the row's other values; all rows name the same columns."""
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
+        """Set in each row named by `key` the row's other values; all rows name the same columns. Returns how
+        many rows there were."""
         ...
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
@@ -164,6 +173,9 @@ class Sqlite:
     def impatient(self, conn: Connection, span: timedelta) -> None:
         pass  # the file is locked by the process itself, for as long as it stands still
 
+    def steady(self, conn: Connection) -> None:
+        pass  # they always do
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         items = func.json_each(self.many(values)).table_valued("value")
         return column.in_(select(items.c.value))
@@ -194,7 +206,13 @@ class Sqlite:
         return days * 86400.0
 
     def text_of(self, column: ColumnElement[Any], key: str) -> ColumnElement[str]:
-        found = func.json_extract(column, f"$.{key}", type_=Text)
+        return self._at(column, f"$.{key}")
+
+    def first_item(self, column: ColumnElement[Any]) -> ColumnElement[str]:
+        return self._at(column, "$[0]")
+
+    def _at(self, column: ColumnElement[Any], path: str) -> ColumnElement[str]:
+        found = func.json_extract(column, path, type_=Text)
         return case((func.json_valid(column) == 1, found), else_=null())
 
     def insert(
@@ -207,21 +225,22 @@ class Sqlite:
         values = bulk.columns_of(rows, columns, converters)
         return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
         if not rows:
-            return
+            return 0
         columns = (*(name for name in rows[0] if name != key), key)
         sql, converters = bulk.sqlite_update(table, columns)
         values = bulk.columns_of(rows, columns, converters)
-        conn.exec_driver_sql(sql, list(zip(*values, strict=True)))
+        return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
         changes = ", ".join(f"{name} = {name} + ?" for name in columns[:-1])
         made = [tuple(row[name] for name in columns) for row in rows]
         conn.exec_driver_sql(f"UPDATE {table.name} SET {changes} WHERE id = ?", made)  # noqa: S608 - own names
-        query = select(table.c.id, table.c[tell]).where(self.among(table.c.id, [row["id"] for row in rows]))
-        return {row[0]: row[1] for row in conn.execute(query).all()}
+        query = f"SELECT id, {tell} FROM {table.name} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        ids = self.many([row["id"] for row in rows])
+        return {row[0]: row[1] for row in conn.exec_driver_sql(query, (ids,)).all()}
 
     def notify(self, conn: Connection, payload: str) -> None:
         pass  # other processes see PRAGMA data_version change
@@ -272,6 +291,9 @@ class Postgres:
         millis = str(max(int(span.total_seconds() * 1000), 1))
         conn.exec_driver_sql("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (millis,))
 
+    def steady(self, conn: Connection) -> None:
+        conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         return column == any_(literal(self.many(values), _Listed(column.type)))
 
@@ -304,6 +326,9 @@ class Postgres:
     def text_of(self, column: ColumnElement[Any], key: str) -> ColumnElement[str]:
         return func.jsonb_extract_path_text(column, key, type_=Text)
 
+    def first_item(self, column: ColumnElement[Any]) -> ColumnElement[str]:
+        return self.text_of(column, "0")
+
     def insert(
         self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
     ) -> int:
@@ -314,9 +339,9 @@ class Postgres:
         values = bulk.columns_of(rows, columns, converters)
         return conn.exec_driver_sql(sql, tuple(bulk.array_text(column) for column in values)).rowcount
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> None:
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
         if not rows:
-            return
+            return 0
         columns = (*(name for name in rows[0] if name != key), key)
         values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
         # A value that all rows share is sent once, not once for each row.
@@ -324,7 +349,7 @@ class Postgres:
         sql = bulk.postgres_update(table, columns, same)
         shared = [v[0] for v, once in zip(values, same, strict=False) if once]
         single = [bulk.array_text(v) for v, once in zip(values, (*same, False), strict=True) if not once]
-        conn.exec_driver_sql(sql, (*shared, *single))
+        return conn.exec_driver_sql(sql, (*shared, *single)).rowcount
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")

@@ -10,7 +10,7 @@ from noonday.domain.execution import OPEN, Execution, ExecutionId
 from noonday.store import dialects
 from noonday.store.cancelling import cancel_of_job, request_cancel
 from noonday.store.candidates import ClaimOrder, next_available_at
-from noonday.store.claiming import Taken, claim, claim_these
+from noonday.store.claiming import Taken, claim, claim_and_look_ahead, claim_these
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
 from noonday.store.planning import plan
@@ -26,6 +26,7 @@ __all__ = [
     "Taken",
     "cancel_of_job",
     "claim",
+    "claim_and_look_ahead",
     "claim_these",
     "ended",
     "expired",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, Update, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Integer, Select, Update, bindparam, func, or_, select, update
 
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.job import Lane
 from noonday.ports import Parcel, Pledge
 from noonday.store import dialects
 from noonday.store.candidates import claimable_among
-from noonday.store.columns import Instant
+from noonday.store.columns import Id, Instant
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
 from noonday.store.tables import CLAIMABLE, UNFED, executions
@@ -28,11 +28,23 @@ def unfed(
     conn: Connection, before: datetime, limit: int, lanes: Collection[Lane] = ALL_LANES
 ) -> list[Pledge]:
     """Claimable until then and not put on the streams, oldest first; locked, leaving out what others hold."""
-    query = select(*_COLUMNS).where(UNFED, executions.c.available_at <= before)
-    if len(lanes) < len(ALL_LANES):
-        query = query.where(executions.c.lane.in_([lane.value for lane in lanes]))
-    query = query.order_by(executions.c.available_at).limit(limit)
-    return _pledges(conn, dialects.of(conn).skip_locked(query, executions))
+    bounds = {"before": before, "count": limit}
+    if len(lanes) == len(ALL_LANES):
+        return _pledges(_unfed(conn, **bounds))
+    query = _UNFED_BY_THEN.where(executions.c.lane.in_([lane.value for lane in lanes]))
+    return _pledges(conn.execute(dialects.of(conn).skip_locked(query, executions), bounds))
+
+
+_BEFORE: Final = executions.c.available_at <= bindparam("before", type_=Instant)
+_COUNT: Final = bindparam("count", type_=Integer)
+_UNFED_BY_THEN: Final = (
+    select(*_COLUMNS).where(UNFED, _BEFORE).order_by(executions.c.available_at).limit(_COUNT)
+)
+
+
+@prepared
+def _unfed(dialect: Answers) -> Select[Any]:
+    return dialect.skip_locked(_UNFED_BY_THEN, executions)
 
 
 def next_unfed_at(conn: Connection) -> datetime | None:
@@ -57,18 +69,33 @@ def suspects(
     conn: Connection, lane: Lane, before: datetime, limit: int, after: Pledge | None = None
 ) -> list[Pledge]:
     """Said to be on the streams and not claimed, though available since `before`; oldest first."""
-    query = (
-        select(*_COLUMNS)
-        .where(CLAIMABLE, executions.c.road == Road.STREAMS.value, executions.c.lane == lane.value)
-        .where(executions.c.available_at <= before, executions.c.enqueued_at.is_not(None))
-        .order_by(executions.c.available_at, executions.c.id)
-        .limit(limit)
-    )
-    if after is not None:
-        same = executions.c.id > after.parcel.execution_id
-        query = query.where(executions.c.available_at >= after.due_at)
-        query = query.where(or_(executions.c.available_at > after.due_at, same))
-    return _pledges(conn, query)
+    bounds = {"lane": lane.value, "before": before, "count": limit}
+    if after is None:
+        return _pledges(_suspects(conn, **bounds))
+    last = after.parcel.execution_id
+    return _pledges(_suspects_after(conn, **bounds, after=after.due_at, last=last))
+
+
+_SUSPECTS: Final = (
+    select(*_COLUMNS)
+    .where(CLAIMABLE, executions.c.road == Road.STREAMS.value)
+    .where(executions.c.lane == bindparam("lane", type_=Integer), _BEFORE)
+    .where(executions.c.enqueued_at.is_not(None))
+    .order_by(executions.c.available_at, executions.c.id)
+    .limit(_COUNT)
+)
+
+
+@prepared
+def _suspects(_: Answers) -> Select[Any]:
+    return _SUSPECTS
+
+
+@prepared
+def _suspects_after(_: Answers) -> Select[Any]:
+    after, last = bindparam("after", type_=Instant), bindparam("last", type_=Id)
+    later = or_(executions.c.available_at > after, executions.c.id > last)
+    return _SUSPECTS.where(executions.c.available_at >= after, later)
 
 
 @prepared
@@ -82,6 +109,5 @@ def unfeed(conn: Connection, ids: Collection[ExecutionId]) -> int:
     return _unfeed(conn, ids=ids).rowcount
 
 
-def _pledges(conn: Connection, query: Select[Any]) -> list[Pledge]:
-    rows = conn.execute(query).all()
+def _pledges(rows: Iterable[Sequence[Any]]) -> list[Pledge]:
     return [Pledge(row[0], Parcel(_LANES[row[1]], ExecutionId(row[2]))) for row in rows]

@@ -1,4 +1,4 @@
-"""The tables of the front door: keys, remembered answers, webhook deliveries, services and events."""
+"""The tables of the front door: keys, remembered answers, deliveries, services, events; and of the pages."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ sessions = Table(
     kept("role", Text),
     Column("service", Text),
     Column("key_id", Id),  # of one that signed in with an API key: it ends with the key
+    kept("agent", Text, "''"),  # what the browser calls itself
     kept("created_at", Instant),
     kept("expires_at", Instant),
     Index("sessions_expires_idx", "expires_at"),
@@ -105,3 +106,14 @@ outputs = Table(
     kept("at", Instant),
     kept("text", Text),
 )
+
+# What was due in each ten minutes and has settled; `skipped` counts instants, of which a row may be many.
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("slot", Instant, primary_key=True),
+    *(kept(name, BigInteger, "0") for name in ("completed", "failed", "cancelled", "skipped", "busy_ms")),
+)
+
+# Executions that had not settled when those made at their time were tallied.
+stragglers = Table("stragglers", metadata, Column("execution_id", Id, primary_key=True))

@@ -12,9 +12,19 @@ from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import Job
 from noonday.domain.planning import arm, lapse
 from noonday.domain.schedule import Immediate, Once
+from noonday.domain.wallclock import TICK
 from noonday.store import facts, planning, records
 
-__all__ = ["go_on", "pass_over", "release"]
+__all__ = ["end_pause", "go_on", "pass_over", "release"]
+
+
+def end_pause(conn: Connection, job: Job, now: datetime, *, catch_up: bool = False) -> Job:
+    """Go on with the next future time. A pause with an end is over then, however late somebody sees to it:
+    what is due from that instant on is treated by the misfire rules, as if it had been planned in time."""
+    until = job.paused_until
+    rested = now if until is None or until > now else until - TICK
+    job = replace(job, paused=False, paused_until=None)
+    return release(conn, job, rested, SkipReason.PAUSED, catch_up=catch_up) if job.enabled else job
 
 
 def release(conn: Connection, job: Job, now: datetime, reason: SkipReason, *, catch_up: bool = False) -> Job:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, Text, bindparam, delete, func, select, update
 
 from noonday.store import dialects, events
+from noonday.store.dialects import Answers
 from noonday.store.events import News
 from noonday.store.notices import INSTANCES, tell
+from noonday.store.prepared import prepared
 from noonday.store.tables import RUNNING as EXECUTING
 from noonday.store.tables import executions, instances
 
@@ -43,22 +45,30 @@ class Instance:
         return "worker" in self.roles
 
 
+_TOLD: Final = tuple(one.name for one in fields(Instance) if one.name != "wanted")
+
+
+@prepared
+def _state_and_wish(_: Answers) -> Select[Any]:
+    mine = instances.c.id == bindparam("own", type_=Text)
+    return select(instances.c.state, instances.c.wanted).where(mine)
+
+
 def beat(conn: Connection, instance: Instance) -> None:
-    values = asdict(instance) | {"roles": [*instance.roles]}
-    del values["wanted"]
-    was = conn.execute(select(instances.c.state).where(instances.c.id == instance.id)).scalar()
+    values = {name: getattr(instance, name) for name in _TOLD} | {"roles": [*instance.roles]}
+    was = _state_and_wish(conn, own=instance.id).first()
     if was is None:
-        conn.execute(insert(instances).values(values))
+        dialects.of(conn).insert(conn, instances, [values])
         return
-    conn.execute(update(instances).where(instances.c.id == instance.id).values(values))
-    if was != instance.state:
+    dialects.of(conn).update(conn, instances, [values])
+    if was.state != instance.state:
         _tell_of(conn, instance, instance.state)
 
 
 def enter(conn: Connection, instance: Instance) -> None:
     """The first beat. What was wanted of an earlier process of this name is forgotten: it starts running."""
     beat(conn, instance)
-    conn.execute(update(instances).where(instances.c.id == instance.id).values(wanted=RUNNING))
+    dialects.of(conn).update(conn, instances, [{"id": instance.id, "wanted": RUNNING}])
     _tell_of(conn, instance, "started")
 
 
@@ -92,8 +102,8 @@ def _read(row: Row[tuple[object, ...]]) -> Instance:
 
 def wanted(conn: Connection, instance_id: str) -> str:
     """What people want of this instance."""
-    found = conn.execute(select(instances.c.wanted).where(instances.c.id == instance_id)).scalar()
-    return RUNNING if found is None else str(found)
+    found = _state_and_wish(conn, own=instance_id).first()
+    return RUNNING if found is None else str(found.wanted)
 
 
 def want(conn: Connection, ids: Collection[str], state: str) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
-from sqlalchemy import Connection, exists, or_, select, update
+from sqlalchemy import Connection, Integer, Select, Update, bindparam, exists, or_, select, update
 
 from noonday.domain.job import Job, JobId, JobState
 from noonday.domain.occurrences import check
 from noonday.store import dialects, meta
+from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.dialects import Answers
 from noonday.store.jsontext import clean_text
 from noonday.store.notices import JOBS, tell
+from noonday.store.prepared import prepared
 from noonday.store.rows import job_from_row
 from noonday.store.tables import ARMED, CLEAN, DIRTY, RUNNING, executions, jobs
 
@@ -44,13 +48,7 @@ def due(conn: Connection, before: datetime, limit: int = 500) -> list[Job]:
 
     A job changed by plain SQL is left to the watcher first: its cursor belongs to the old schedule.
     """
-    query = (
-        select(*KEPT)
-        .where(ARMED, jobs.c.next_run_at <= before, CLEAN, jobs.c.status != JobState.CANCELLED.value)
-        .order_by(jobs.c.next_run_at)
-        .limit(limit)
-    )
-    rows = conn.execute(dialects.of(conn).skip_locked(query, jobs)).mappings().all()
+    rows = _due(conn, before=before, count=limit).mappings().all()
     found = jobs_of(conn, rows)
     made = []
     for row in rows:
@@ -62,17 +60,28 @@ def due(conn: Connection, before: datetime, limit: int = 500) -> list[Job]:
     return made
 
 
+@prepared
+def _due(dialect: Answers) -> Select[Any]:
+    near = jobs.c.next_run_at <= bindparam("before", type_=Instant)
+    query = select(*KEPT).where(ARMED, near, CLEAN, jobs.c.status != JobState.CANCELLED.value)
+    query = query.order_by(jobs.c.next_run_at).limit(bindparam("count", type_=Integer))
+    return dialect.skip_locked(query, jobs)
+
+
 def next_due_at(conn: Connection) -> datetime | None:
-    query = select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at).limit(1)
-    found: datetime | None = conn.execute(query).scalar()
+    found: datetime | None = _next_due_at(conn).scalar()
     return found
+
+
+@prepared
+def _next_due_at(_: Answers) -> Select[Any]:
+    return select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at).limit(1)
 
 
 def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:
     """Jobs changed behind our back, locked. Saving one clears its mark; a bad one is put aside here."""
-    query = dialects.of(conn).skip_locked(select(jobs).where(DIRTY).limit(limit), jobs)
     made: list[Job | BadRow] = []
-    for row in conn.execute(query).mappings().all():
+    for row in _changed(conn, count=limit).mappings().all():
         try:
             job = job_from_row(row)
             check(job.timing)
@@ -80,6 +89,12 @@ def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:
         except Exception as exc:  # whatever is wrong with one row, the others go on
             made.append(_put_aside(conn, row["id"], str(exc)))
     return made
+
+
+@prepared
+def _changed(dialect: Answers) -> Select[Any]:
+    query = select(jobs).where(DIRTY).limit(bindparam("count", type_=Integer))
+    return dialect.skip_locked(query, jobs)
 
 
 def _put_aside(conn: Connection, job_id: str, error: str) -> BadRow:
@@ -117,17 +132,22 @@ def skip_through(conn: Connection, job: Job) -> None:
 
 def clear_stale_locks(conn: Connection, now: datetime, older_than: timedelta) -> int:
     """Forget locks that no running execution holds any more; returns how many, and counts them for good."""
+    cleared = _clear_locks(conn, before=now - older_than).rowcount
+    meta.add(conn, meta.STALE_LOCKS, cleared)
+    return cleared
+
+
+@prepared
+def _clear_locks(_: Answers) -> Update:
     held = exists(
         select(executions.c.id).where(
             RUNNING, executions.c.job_id == jobs.c.id, executions.c.lease_token == jobs.c.lock_token
         )
     )
-    old = or_(jobs.c.lock_acquired_at.is_(None), jobs.c.lock_acquired_at < now - older_than)
-    query = (
+    taken_at = jobs.c.lock_acquired_at
+    old = or_(taken_at.is_(None), taken_at < bindparam("before", type_=Instant))
+    return (
         update(jobs)
         .where(jobs.c.lock_token.is_not(None), old, ~held)
         .values(lock_token=None, lock_acquired_at=None)
     )
-    cleared = conn.execute(query).rowcount
-    meta.add(conn, meta.STALE_LOCKS, cleared)
-    return cleared

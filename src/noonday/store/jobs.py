@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Select, delete, insert, or_, select, update
+from sqlalchemy import Connection, CursorResult, Delete, Select, Text, bindparam, delete, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.job import Job, JobId
 from noonday.store import dialects
+from noonday.store.columns import Id
+from noonday.store.dialects import Answers
 from noonday.store.front_tables import declarations
 from noonday.store.job_cursors import (
     Advance,
@@ -25,6 +27,7 @@ from noonday.store.job_cursors import (
 )
 from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, ids_of, known, named
 from noonday.store.notices import CANCEL, JOBS, tell
+from noonday.store.prepared import prepared
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row, job_values
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
@@ -58,16 +61,21 @@ __all__ = [
 
 
 def add(conn: Connection, job: Job) -> Job:
-    taken = conn.execute(select(jobs.c.id).where(or_(jobs.c.name == job.name, jobs.c.id == job.id))).first()
+    taken = _holder(conn, name=job.name, job_id=job.id).first()
     if taken is not None:
         raise _taken(job, taken.id)
     try:
-        conn.execute(insert(jobs).values(job_values(job)))
+        dialects.of(conn).insert(conn, jobs, [job_values(job)])
     except IntegrityError as exc:  # somebody was faster
         raise _taken(job, None) from exc
     _write_edges(conn, job)
     tell(conn, JOBS)
     return job
+
+
+@prepared
+def _holder(_: Answers) -> Select[Any]:
+    return select(jobs.c.id).where(or_(_NAMED, _ITSELF))
 
 
 def add_many(conn: Connection, made: Sequence[Job]) -> None:
@@ -88,38 +96,60 @@ def _taken(job: Job, holder: str | None) -> Conflict:
 
 
 def get(conn: Connection, job_id: str) -> Job | None:
-    return _one(conn, select(jobs).where(jobs.c.id == job_id)) if may_be_id(conn, job_id) else None
+    return _one(_by_id(conn, job_id=job_id)) if may_be_id(conn, job_id) else None
 
 
 def by_name(conn: Connection, name: str) -> Job | None:
-    return _one(conn, select(jobs).where(jobs.c.name == name))
+    return _one(_by_name(conn, name=name))
 
 
 def resolve(conn: Connection, id_or_name: str) -> Job:
     """By id, else by name; NotFound says what was asked for."""
-    return _resolve(conn, id_or_name, lambda query: query)
+    return _resolve(conn, id_or_name, _by_id, _by_name)
 
 
 def lock(conn: Connection, id_or_name: str) -> Job:
     """As `resolve`, and nobody else plans, claims, settles or changes the job until this transaction ends."""
-    return _resolve(conn, id_or_name, lambda query: dialects.of(conn).locked(query, jobs))
+    return _resolve(conn, id_or_name, _lock_by_id, _lock_by_name)
 
 
-def _resolve(
-    conn: Connection, id_or_name: str, how: Callable[[Select[Any]], Select[Any]] = lambda query: query
-) -> Job:
+_ITSELF: Final = jobs.c.id == bindparam("job_id", type_=Id)
+_NAMED: Final = jobs.c.name == bindparam("name", type_=Text)
+
+
+@prepared
+def _by_id(_: Answers) -> Select[Any]:
+    return select(jobs).where(_ITSELF)
+
+
+@prepared
+def _by_name(_: Answers) -> Select[Any]:
+    return select(jobs).where(_NAMED)
+
+
+@prepared
+def _lock_by_id(dialect: Answers) -> Select[Any]:
+    return dialect.locked(select(jobs).where(_ITSELF), jobs)
+
+
+@prepared
+def _lock_by_name(dialect: Answers) -> Select[Any]:
+    return dialect.locked(select(jobs).where(_NAMED), jobs)
+
+
+def _resolve(conn: Connection, id_or_name: str, by_id: prepared, by_name: prepared) -> Job:
     found: Job | None = None
     if may_be_id(conn, id_or_name):
-        found = _one(conn, how(select(jobs).where(jobs.c.id == id_or_name)))
+        found = _one(by_id(conn, job_id=id_or_name))
     if found is None:
-        found = _one(conn, how(select(jobs).where(jobs.c.name == id_or_name)))
+        found = _one(by_name(conn, name=id_or_name))
     if found is None:
         raise NotFound(f"there is no job {id_or_name!r}")
     return found
 
 
-def _one(conn: Connection, query: Select[Any]) -> Job | None:
-    row = conn.execute(query).mappings().first()
+def _one(found: CursorResult[*tuple[Any, ...]]) -> Job | None:
+    row = found.mappings().first()
     if row is None:
         return None
     try:
@@ -131,13 +161,11 @@ def _one(conn: Connection, query: Select[Any]) -> Job | None:
 def save(conn: Connection, job: Job) -> Job:
     """Write a job read with `lock`; its revision grows."""
     saved = replace(job, revision=job.revision + 1)
-    values = job_values(saved)
-    values.pop("id")
     try:
-        done = conn.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+        done = dialects.of(conn).update(conn, jobs, [job_values(saved)])
     except IntegrityError as exc:
         raise _taken(job, None) from exc
-    if not done.rowcount:
+    if not done:
         raise NotFound(f"there is no job {job.id!r}")
     _write_edges(conn, saved)
     tell(conn, JOBS)
@@ -145,9 +173,13 @@ def save(conn: Connection, job: Job) -> Job:
 
 
 def _write_edges(conn: Connection, job: Job) -> None:
-    conn.execute(delete(job_dependencies).where(job_dependencies.c.job_id == job.id))
-    if edges := _edges(job):
-        conn.execute(insert(job_dependencies), edges)
+    _forget_edges(conn, job_id=job.id)
+    dialects.of(conn).insert(conn, job_dependencies, _edges(job))
+
+
+@prepared
+def _forget_edges(_: Answers) -> Delete:
+    return delete(job_dependencies).where(job_dependencies.c.job_id == bindparam("job_id", type_=Id))
 
 
 def _edges(job: Job) -> list[dict[str, str]]:

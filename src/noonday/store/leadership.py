@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select, update
+from sqlalchemy import Connection, Integer, RowMapping, Select, Text, Update, bindparam, select, update
 
 from noonday.domain.errors import NotLeader
 from noonday.store import dialects, events
+from noonday.store.columns import Instant
+from noonday.store.dialects import Answers
 from noonday.store.events import News
 from noonday.store.notices import INSTANCES, tell
+from noonday.store.prepared import prepared
 from noonday.store.tables import leadership
 
 
@@ -43,7 +46,7 @@ def nobody_died(incumbent: Incumbent) -> bool:
 
 
 def look(conn: Connection, name: str, now: datetime) -> Incumbent | None:
-    row = conn.execute(_row(name)).mappings().first()
+    row = _row(conn, key=name).mappings().first()
     return None if row is None else _incumbent(row, dialects.of(conn).now(conn, now))
 
 
@@ -66,7 +69,7 @@ def take_term(
     elif not unconditional and not _free(found, me, died):
         return None  # seen without a lock, so that campaigns are in nobody's way
     dialect.impatient(conn, me.ttl)
-    row = conn.execute(dialect.owned(_row(me.name), leadership)).mappings().one()
+    row = _own_row(conn, key=me.name).mappings().one()
     now = dialect.now(conn, now)
     found = _incumbent(row, now)
     if not unconditional and not _free(found, me, died):
@@ -91,15 +94,13 @@ def extend(conn: Connection, me: Candidate, term: int, now: datetime) -> bool:
     """Is the term still ours? Its lease lives on, even if it had run out: nobody was elected meanwhile."""
     dialect = dialects.of(conn)
     dialect.impatient(conn, me.ttl)
-    expires_at = dialect.now(conn, now) + me.ttl
-    change = update(leadership).where(*_ours(me.name, me.holder, term))
-    return conn.execute(change.values(expires_at=expires_at)).rowcount == 1
+    until = dialect.now(conn, now) + me.ttl
+    return _extend(conn, key=me.name, by=me.holder, its_term=term, until=until).rowcount == 1
 
 
 def give_up(conn: Connection, name: str, holder: str, term: int) -> None:
     """The others hear of it and campaign at once."""
-    change = update(leadership).where(*_ours(name, holder, term))
-    if conn.execute(change.values(holder=None, expires_at=None)).rowcount:
+    if _give_up(conn, key=name, by=holder, its_term=term).rowcount:
         tell(conn, INSTANCES)
 
 
@@ -111,14 +112,43 @@ def check(conn: Connection, name: str, holder: str, term: int, patience: timedel
     """
     dialect = dialects.of(conn)
     dialect.impatient(conn, patience)
-    query = select(leadership.c.term, leadership.c.holder).where(leadership.c.name == name)
-    row = conn.execute(dialect.kept(query, leadership)).first()
+    row = _keep_row(conn, key=name).first()
     if row is None or tuple(row) != (term, holder):
         raise NotLeader
 
 
-def _row(name: str) -> Select[Any]:
-    return select(leadership).where(leadership.c.name == name)
+_NAMED: Final = leadership.c.name == bindparam("key", type_=Text)
+_OURS: Final = (
+    update(leadership)
+    .where(_NAMED, leadership.c.holder == bindparam("by", type_=Text))
+    .where(leadership.c.term == bindparam("its_term", type_=Integer))
+)
+
+
+@prepared
+def _row(_: Answers) -> Select[Any]:
+    return select(leadership).where(_NAMED)
+
+
+@prepared
+def _own_row(dialect: Answers) -> Select[Any]:
+    return dialect.owned(select(leadership).where(_NAMED), leadership)
+
+
+@prepared
+def _keep_row(dialect: Answers) -> Select[Any]:
+    query = select(leadership.c.term, leadership.c.holder).where(_NAMED)
+    return dialect.kept(query, leadership)
+
+
+@prepared
+def _extend(_: Answers) -> Update:
+    return _OURS.values(expires_at=bindparam("until", type_=Instant))
+
+
+@prepared
+def _give_up(_: Answers) -> Update:
+    return _OURS.values(holder=None, expires_at=None)
 
 
 def _incumbent(row: RowMapping, now: datetime) -> Incumbent:
@@ -134,7 +164,3 @@ def _incumbent(row: RowMapping, now: datetime) -> Incumbent:
 
 def _free(found: Incumbent, me: Candidate, died: Callable[[Incumbent], bool]) -> bool:
     return found.holder in {None, me.holder} or found.left <= timedelta() or died(found)
-
-
-def _ours(name: str, holder: str, term: int) -> tuple[ColumnElement[bool], ...]:
-    return (leadership.c.name == name, leadership.c.holder == holder, leadership.c.term == term)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Text, case, func, select
-from sqlalchemy import cast as cast_to
+from sqlalchemy import Connection, func, select
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import JobId
-from noonday.ids import first_id
 from noonday.store import dialects
-from noonday.store.owners import owned_by
-from noonday.store.tables import executions, jobs
+from noonday.store.tables import executions
+from noonday.store.tallies import Width, counted
 
 __all__ = ["Hour", "hours", "usual_spans"]
 
-_EARLY: Final = timedelta(hours=1)  # more than anything is planned ahead of its time
-_LATE: Final = timedelta(days=1)  # a row made longer after its due time, as by a backfill, is not counted
 _NEWEST: Final = 20_000  # runs that tell how long a job usually takes
 
 
@@ -33,30 +29,12 @@ class Hour:
 def hours(
     conn: Connection, since: datetime, until: datetime, service: str | None = None
 ) -> dict[datetime, Hour]:
-    """By the hour of UTC in which runs were due, from `since` until before `until`; what was skipped is none.
-
-    Ids sort by the time of their making, so this reads the rows of the span and no others.
-    """
-    seconds = dialects.of(conn).seconds_between(executions.c.started_at, executions.c.completed_at)
-    # Both databases write an instant in UTC, and begin it with the date and the hour.
-    hour = func.substr(cast_to(executions.c.scheduled_for, Text), 1, 13).label("hour")
-    failed = executions.c.state == ExecutionState.FAILED.value
-    query = select(
-        hour, func.count(), func.sum(case((failed, 1), else_=0)), func.sum(func.coalesce(seconds, 0.0))
-    ).where(
-        executions.c.id >= first_id(since - _EARLY),
-        executions.c.id < first_id(until + _LATE),
-        executions.c.scheduled_for >= since,
-        executions.c.scheduled_for < until,
-        executions.c.state != ExecutionState.SKIPPED.value,
-    )
-    if service is not None:
-        query = query.where(executions.c.job_id.in_(select(jobs.c.id).where(owned_by(conn, service))))
+    """By the hour of UTC in which runs were due; what was skipped is none. As `tallies.counted`."""
+    found = counted(conn, since, until, Width.HOUR, service)
     return {
-        datetime.strptime(text, "%Y-%m-%d %H").replace(tzinfo=UTC): Hour(
-            starts=int(count), failed=int(bad), busy=timedelta(seconds=max(float(busy), 0.0))
-        )
-        for text, count, bad, busy in conn.execute(query.group_by(hour))
+        at: Hour(starts=one.starts, failed=one.states.get(ExecutionState.FAILED, 0), busy=one.busy)
+        for at, one in found.items()
+        if one.starts
     }
 
 

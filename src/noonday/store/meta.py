@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Select, Text, bindparam, delete, select, update
 
 from noonday.store import dialects
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import meta
 
 SIGNING = "signing_secret"
@@ -14,8 +17,13 @@ STALE_LOCKS = "stale_locks_cleared"
 
 
 def get(conn: Connection, key: str) -> str | None:
-    found: str | None = conn.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+    found: str | None = _value(conn, key=key).scalar()
     return found
+
+
+@prepared
+def _value(_: Answers) -> Select[Any]:
+    return select(meta.c.value).where(meta.c.key == bindparam("key", type_=Text))
 
 
 def put(conn: Connection, key: str, value: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from sqlalchemy import Connection
@@ -23,6 +24,7 @@ EVENTS: Final = "events"  # something new is in the table of events: streams go 
 TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS, SERVICES, EVENTS)
 _KEY = "noonday.topics"
 _SKIPS = "noonday.skips"
+_NONE: Final[Mapping[Skip, int]] = {}
 
 
 def tell(conn: Connection, topic: str) -> None:
@@ -40,7 +42,7 @@ def skipped(conn: Connection, job_id: JobId, reason: SkipReason, count: int = 1)
     conn.info.setdefault(_SKIPS, Counter())[job_id, reason] += count
 
 
-def skips(conn: Connection) -> Counter[Skip]:
+def skips(conn: Connection) -> Mapping[Skip, int]:
     """Take the skips noted so far on this connection."""
-    found: Counter[Skip] = conn.info.pop(_SKIPS, Counter())
+    found: Mapping[Skip, int] = conn.info.pop(_SKIPS, _NONE)
     return found

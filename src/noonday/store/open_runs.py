@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from noonday.domain.execution import Execution
 from noonday.domain.job import JobId
@@ -13,5 +13,7 @@ from noonday.store.tables import OPEN, executions
 def open_runs(conn: Connection, job_id: JobId, limit: int = 20) -> list[Execution]:
     """The oldest first, by the index of what is open."""
     query = select(*COLUMNS).where(OPEN, executions.c.job_id == job_id)
-    ordered = query.order_by(executions.c.scheduled_for, executions.c.id).limit(limit)
+    # An expression, or else SQLite goes through all of the job's history, which is sorted already.
+    due = func.coalesce(executions.c.scheduled_for, executions.c.created_at)
+    ordered = query.order_by(due, executions.c.id).limit(limit)
     return [read_execution(row) for row in conn.execute(ordered)]

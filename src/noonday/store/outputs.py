@@ -14,7 +14,7 @@ from noonday.store.front_tables import outputs
 from noonday.store.reading import may_be_id
 from noonday.store.tables import executions
 
-__all__ = ["Written", "add", "append", "attempts", "forget", "read"]
+__all__ = ["Written", "add", "append", "attempts", "end", "forget", "read"]
 
 _KEY = ("execution_id", "attempt", "place")
 
@@ -83,6 +83,21 @@ def read(conn: Connection, execution_id: str, attempt: int, after: int, most: in
             if most <= 0:
                 break
     return found
+
+
+def end(conn: Connection, execution_id: str, attempt: int, most: int) -> str:
+    """The last `most` characters."""
+    mine = (outputs.c.execution_id == execution_id, outputs.c.attempt == attempt)
+    query = select(outputs.c.text).where(*mine).order_by(outputs.c.place.desc())
+    found: list[str] = []
+    left = most
+    with conn.execute(query.execution_options(yield_per=20)) as rows:
+        for text in rows.scalars():
+            found.append(text)
+            left -= len(text)
+            if left <= 0:
+                break
+    return "".join(reversed(found))[max(0, -left) :]
 
 
 def attempts(conn: Connection, execution_id: str) -> list[int]:

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, delete, update
 
 from noonday.domain.execution import Attempt, Execution, ExecutionState
-from noonday.domain.job import Job
-from noonday.store import dialects, outputs
+from noonday.domain.job import Job, JobId
+from noonday.store import dialects, outputs, tallying
 from noonday.store.execution_rows import attempt_values, planned_values, result_value, settled_values
+from noonday.store.front_tables import deliveries
 from noonday.store.notices import JOBS, tell
-from noonday.store.tables import SLOT, attempts, executions, jobs
+from noonday.store.tables import SLOT, attempts, audit, executions, jobs
 
-__all__ = ["Ran", "write"]
+__all__ = ["Ran", "forget", "write"]
 
 _BATCH = 500
+_SHOWN = "demo-"  # begins the ids of deliveries that nobody made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """An ended execution with its attempts, and what the last of them wrote."""
+    """An ended execution with its attempts, what the last of them wrote, and the call that started it."""
 
     execution: Execution
     attempts: tuple[Attempt, ...] = ()
     output: str = ""
+    path: str | None = None
 
 
 def write(conn: Connection, job: Job, ran: Sequence[Ran], next_run_at: datetime | None) -> None:
     """All of it in order of time, for a job that has no other history; it goes on at `next_run_at`."""
     dialect = dialects.of(conn)
+    tallying.restart(conn)  # the ids are of then, and may have been passed
     for start in range(0, len(ran), _BATCH):
         batch = ran[start : start + _BATCH]
         dialect.insert(conn, executions, [_values(one.execution) for one in batch], SLOT)
@@ -42,10 +46,25 @@ def write(conn: Connection, job: Job, ran: Sequence[Ran], next_run_at: datetime 
         if one.output and one.execution.completed_at:
             run = one.execution
             outputs.add(conn, run.id, run.attempt, one.output, one.execution.completed_at)
+    dialect.insert(conn, deliveries, [_delivered(job, one) for one in ran if one.path], ("id",))
     conn.execute(
         update(jobs).where(jobs.c.id == job.id).values(next_run_at=next_run_at, **_kept([*ran], job))
     )
     tell(conn, JOBS)
+
+
+def forget(conn: Connection, gone: Collection[JobId], services: Collection[str]) -> None:
+    """What nobody did: the calls, and what is told of these jobs and services in the audit."""
+    among = dialects.of(conn).among
+    conn.execute(delete(deliveries).where(deliveries.c.id.like(f"{_SHOWN}%")))
+    conn.execute(delete(audit).where(audit.c.kind == "job", among(audit.c.subject_id, gone)))
+    conn.execute(delete(audit).where(audit.c.kind == "service", among(audit.c.subject_id, services)))
+
+
+def _delivered(job: Job, one: Ran) -> dict[str, Any]:
+    run = one.execution
+    started = {"job_id": job.id, "job_name": job.name, "execution_id": run.id, "status": "queued"}
+    return {"id": f"{_SHOWN}{run.id}", "path": one.path, "received_at": run.created_at, "started": [started]}
 
 
 def _values(execution: Execution) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Integer, Select, bindparam, select
 from sqlalchemy import text as sql
 
 from noonday.domain.job import Job
-from noonday.store import dialects
+from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.dialects import Answers
+from noonday.store.prepared import prepared
 from noonday.store.tables import CLEAN, jobs
 
 # Written out, as in `tables`: so both databases see that the partial index will do.
@@ -19,18 +21,25 @@ _ENDING: Final = sql("jobs.paused_until IS NOT NULL")
 
 def over(conn: Connection, now: datetime, limit: int = 200) -> list[Job]:
     """Paused jobs whose pause has ended by now, locked, the earliest first."""
-    query = (
-        select(*KEPT)
-        .where(_ENDING, jobs.c.paused_until <= now, jobs.c.is_paused, CLEAN)
-        .order_by(jobs.c.paused_until)
-        .limit(limit)
-    )
-    rows = conn.execute(dialects.of(conn).skip_locked(query, jobs)).mappings().all()
+    rows = _over(conn, now=now, count=limit).mappings().all()
     found = jobs_of(conn, rows)
     return [job for row in rows if isinstance(job := found[row["id"]], Job)]
 
 
+@prepared
+def _over(dialect: Answers) -> Select[Any]:
+    ended = jobs.c.paused_until <= bindparam("now", type_=Instant)
+    query = select(*KEPT).where(_ENDING, ended, jobs.c.is_paused, CLEAN)
+    query = query.order_by(jobs.c.paused_until).limit(bindparam("count", type_=Integer))
+    return dialect.skip_locked(query, jobs)
+
+
 def next_end(conn: Connection) -> datetime | None:
-    query = select(jobs.c.paused_until).where(_ENDING, jobs.c.is_paused, CLEAN)
-    found: datetime | None = conn.execute(query.order_by(jobs.c.paused_until).limit(1)).scalar()
+    found: datetime | None = _next_end(conn).scalar()
     return found
+
+
+@prepared
+def _next_end(_: Answers) -> Select[Any]:
+    query = select(jobs.c.paused_until).where(_ENDING, jobs.c.is_paused, CLEAN)
+    return query.order_by(jobs.c.paused_until).limit(1)

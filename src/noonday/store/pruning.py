@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, func, select, update
 
-from noonday.store import dialects, meta, outputs
+from noonday.store import dialects, meta, outputs, tallying
 from noonday.store.tables import attempts, executions, jobs
 from noonday.store.tables import meta as meta_table
 
@@ -110,6 +110,7 @@ def _delete(conn: Connection, job_id: str, unkept: list[ColumnElement[bool]], li
     oldest = select(executions.c.id).where(*unkept).order_by(executions.c.scheduled_for).limit(limit)
     ids = conn.execute(oldest).scalars().all()
     if ids:
+        tallying.take_back(conn, ids)
         conn.execute(delete(attempts).where(dialect.among(attempts.c.execution_id, ids)))
         outputs.forget(conn, ids)
         conn.execute(delete(executions).where(dialect.among(executions.c.id, ids)))

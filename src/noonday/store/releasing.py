@@ -11,7 +11,7 @@ from sqlalchemy import Connection, or_, select, update
 from noonday.domain.execution import ExecutionId, SkipReason, WaitReason
 from noonday.domain.job import Job, JobState
 from noonday.domain.lifecycle import resting_state
-from noonday.store import dialects
+from noonday.store import dialects, tallying
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import CANCEL, WORK, tell
 from noonday.store.tables import DEPENDS_ON, PENDING, RUNNING, executions, job_dependencies, jobs
@@ -93,8 +93,11 @@ def revive(conn: Connection, children: Collection[str], slot: datetime, now: dat
             .order_by(executions.c.scheduled_for.desc())
             .limit(1)
         )
-        query = update(executions).where(executions.c.id.in_(newest))
-        revived += conn.execute(query.values({**_REVIVED, "available_at": now})).rowcount
+        ids = conn.execute(dialects.of(conn).locked(newest, executions)).scalars().all()
+        if ids:
+            tallying.reopen(conn, ids)
+            query = update(executions).where(executions.c.id.in_(ids))
+            revived += conn.execute(query.values({**_REVIVED, "available_at": now})).rowcount
     return _woken(conn, revived)
 
 

@@ -31,13 +31,14 @@ from noonday.store.owners import owned_by
 from noonday.store.tables import ARMED, executions, jobs
 
 NEWEST: Final = 100_000  # executions that one look counts, at most
+MEASURED: Final = 20_000  # completed runs that are sorted by how long they took, at most
 _EARLY: Final = timedelta(hours=1)  # more than anything is planned ahead of its time
 _SHARES: Final = (0.5, 0.95, 0.99, 1.0)  # of Durations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
-    """Of completed runs, each by its newest attempt."""
+    """Of the newest completed runs, at most MEASURED, each by its newest attempt."""
 
     average: timedelta
     p50: timedelta
@@ -99,7 +100,7 @@ def tally(conn: Connection, scope: Scope) -> Tally:
     found = int(sum(row.rows for row in rows))
     return Tally(
         counts=_counts(rows),
-        durations=_durations(conn, seen),
+        durations=_durations(conn, scope),
         days=tuple(_day(day, [row for row in rows if row.day == day]) for day in _days(rows)),
         partial=found == NEWEST and _are_more(conn, scope),
     )
@@ -186,13 +187,12 @@ def _by_day_and_state(conn: Connection, seen: Subquery) -> list[Row[Any]]:
     return list(conn.execute(query.group_by(seen.c.day, seen.c.state)).all())
 
 
-def _durations(conn: Connection, seen: Subquery) -> Durations | None:
-    seconds = dialects.of(conn).seconds_between(seen.c.started_at, seen.c.completed_at)
-    runs = (
-        select(seconds.label("took"))
-        .where(seen.c.state == ExecutionState.COMPLETED.value, seen.c.started_at.is_not(None))
-        .subquery()
-    )
+def _durations(conn: Connection, scope: Scope) -> Durations | None:
+    seconds = dialects.of(conn).seconds_between(executions.c.started_at, executions.c.completed_at)
+    completed = executions.c.state == ExecutionState.COMPLETED.value
+    query = _scoped(conn, select(seconds.label("took")), scope)
+    newest = query.where(completed, executions.c.started_at.is_not(None)).order_by(*_newest_first(scope))
+    runs = newest.limit(MEASURED).subquery()
     place = func.row_number().over(order_by=runs.c.took).label("place")
     ranked = select(runs.c.took, place, func.count().over().label("total")).subquery()
     shares = [

@@ -32,6 +32,11 @@ _NONE: dict[str, Any] = {
     "time_config": None,
 }
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# All that `read_timing` looks at.
+TIMING_COLUMNS = (
+    "schedule_type", *_NONE, "timezone", "anchor_at", "start_at", "end_at", "max_runs", "jitter_seconds",
+    "windows", "calendar", "outside", "trigger_webhook", "trigger_channel", "created_at",
+)  # fmt: skip
 _FREQUENCIES = ("hourly", "daily", "weekly", "monthly")
 
 
@@ -113,6 +118,16 @@ def read_timing(row: Row) -> Timing:
         jitter=timedelta(seconds=row["jitter_seconds"]),
         availability=_availability(row),
     )
+
+
+def timing_from_row(row: Row) -> Timing:
+    """The same; raises RowError for whatever a hand-written value may cause."""
+    try:
+        return read_timing(row)
+    except RowError:
+        raise
+    except Exception as exc:
+        raise RowError(f"{type(exc).__name__}: {exc}") from exc
 
 
 def _schedule(row: Row) -> Schedule:

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, func, literal, select
 
 from noonday.domain.execution import ExecutionId, ExecutionState
 from noonday.domain.job import JobId
-from noonday.domain.timeline import Seen
+from noonday.domain.timeline import Grouping, Seen
 from noonday.store import dialects
 from noonday.store.job_search import JobFilter, conditions_of
 from noonday.store.owners import owner
 from noonday.store.tables import RUNNING, executions, jobs
 
-__all__ = ["MOST_JOBS", "MOST_RUNS", "Track", "runs_within", "tracks"]
+__all__ = ["MOST_RUNS", "Track", "runs_within", "tracks"]
 
-MOST_JOBS: Final = 10_000
 MOST_RUNS: Final = 50_000
 _BEFORE: Final = timedelta(hours=6)  # a run that was due longer before the span has ended, or is running
 _COLUMNS: Final = tuple(
@@ -35,19 +34,34 @@ _COLUMNS: Final = tuple(
 class Track:
     job_id: JobId
     name: str
-    service: str | None
-    tags: tuple[str, ...]
+    group: str = ""  # the service or the tag; empty for a job that has none
 
 
-def tracks(conn: Connection, wanted: JobFilter) -> tuple[list[Track], bool]:
-    """All jobs that match, by name, at most MOST_JOBS; and whether there are more."""
-    query = select(jobs.c.id, jobs.c.name, owner(conn), jobs.c.tags).where(*conditions_of(conn, wanted))
-    rows = conn.execute(query.order_by(jobs.c.name, jobs.c.id).limit(MOST_JOBS + 1)).all()
+def tracks(
+    conn: Connection, wanted: JobFilter, by: Grouping, limit: int, offset: int = 0
+) -> tuple[list[Track], dict[str, int]]:
+    """Jobs that match, by group and name, those of no group last; and how many each group has in all."""
+    conditions = conditions_of(conn, wanted)
+    group = func.coalesce(_group(conn, by), "").label("group")
+    order = (jobs.c.name, jobs.c.id) if by is Grouping.NONE else (group == "", group, jobs.c.name, jobs.c.id)
+    query = select(jobs.c.id, jobs.c.name, group).where(*conditions).order_by(*order)
     made = [
-        Track(job_id=JobId(job_id), name=name or job_id, service=service, tags=_tags(tags))
-        for job_id, name, service, tags in rows[:MOST_JOBS]
+        Track(job_id=JobId(job_id), name=name or job_id, group=found)
+        for job_id, name, found in conn.execute(query.limit(limit).offset(offset))
     ]
-    return made, len(rows) > MOST_JOBS
+    counted = select(group, func.count()).select_from(jobs).where(*conditions)
+    counted = counted if by is Grouping.NONE else counted.group_by(group)
+    return made, {found: count for found, count in conn.execute(counted) if count}
+
+
+def _group(conn: Connection, by: Grouping) -> ColumnElement[str]:
+    match by:
+        case Grouping.SERVICE:
+            return owner(conn)
+        case Grouping.TAG:
+            return dialects.of(conn).first_item(jobs.c.tags)
+        case Grouping.NONE:
+            return literal("")
 
 
 def runs_within(
@@ -89,7 +103,3 @@ def _reaches(seen: Seen, since: datetime) -> bool:
     """One that was over before the span began is none of it."""
     last = seen.through_at or seen.completed_at or seen.scheduled_for
     return seen.state.open or max(last, seen.scheduled_for) >= since
-
-
-def _tags(value: Any) -> tuple[str, ...]:
-    return tuple(str(one) for one in value) if isinstance(value, list) else ()

@@ -73,6 +73,10 @@ class _Reading:
         self._cut = self._received > self._limit
         return not self._cut
 
+    def end(self) -> None:
+        if self._tell is not None:
+            self._tell(self._decoder.decode(b"", final=True))
+
     def _elapsed(self) -> int:
         return round((self._clock.monotonic() - self._started) * 1000)
 
@@ -158,6 +162,7 @@ class Caller:
                 if not reading.add(chunk):
                     response.close()
                     break
+            reading.end()
             return reading.answer()
 
     def _client(self) -> aiohttp.ClientSession:

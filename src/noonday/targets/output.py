@@ -73,5 +73,6 @@ class Output(asyncio.Protocol):
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._tell(self._decoder.decode(b"", final=True))
         if not self.closed.done():
             self.closed.set_result(None)

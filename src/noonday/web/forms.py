@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 
+from noonday.api.door.form_tokens import FORM_FIELD
 from noonday.domain.errors import Invalid, Problem
 
 __all__ = ["Fields", "Sent"]
@@ -42,7 +43,8 @@ async def _sent(request: Request) -> Fields:
     for name, value in pairs:
         if "\x00" in value:
             raise Invalid(Problem(name, "holds a NUL character"))
-        found.setdefault(name, []).append(value.replace("\r\n", "\n"))
+        if name != FORM_FIELD:
+            found.setdefault(name, []).append(value.replace("\r\n", "\n"))
     return found
 
 

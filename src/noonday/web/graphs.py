@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 from urllib.parse import quote
 
@@ -14,12 +15,16 @@ from noonday.web import words
 
 __all__ = ["Box", "Line", "Picture", "picture"]
 
-WIDE: Final = 190
+WIDE: Final = 200
 TALL: Final = 48
-_ACROSS: Final = 70  # between columns, where the lines are
-_DOWN: Final = 18
+_ACROSS: Final = 72  # between columns, where the lines are
+_DOWN: Final = 16
+_LINE: Final = 2  # of a line that passes a column
 _EDGE: Final = 8
+_HEAD: Final = 7  # of an arrow
 _LETTERS: Final = 22
+_START: Final = 12  # letters of a long name before those that are left out
+_SWEEPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,44 +55,101 @@ class Picture:
 
 
 def picture(found: Neighbourhood) -> Picture:
-    columns = _columns(found)
-    tallest = max(len(ids) for ids in columns)
-    places: dict[JobId, tuple[int, int]] = {}
-    for column, ids in enumerate(columns):
-        above = (tallest - len(ids)) * (TALL + _DOWN) // 2
-        for row, job_id in enumerate(ids):
-            places[job_id] = (_EDGE + column * (WIDE + _ACROSS), _EDGE + above + row * (TALL + _DOWN))
+    ways = _ways(found)
+    columns = _ordered(ways, _name_of(found))
+    heights = [sum(_height(one) + _DOWN for one in column) - _DOWN for column in columns]
+    tallest = max(heights)
+    places: dict[Stop, tuple[int, int]] = {}
+    for number, column in enumerate(columns):
+        y = _EDGE + (tallest - heights[number]) // 2
+        for one in column:
+            places[one] = (_EDGE + number * (WIDE + _ACROSS), y)
+            y += _height(one) + _DOWN
     return Picture(
         width=_EDGE * 2 + len(columns) * (WIDE + _ACROSS) - _ACROSS,
-        height=_EDGE * 2 + tallest * (TALL + _DOWN) - _DOWN,
-        boxes=tuple(_box(found, job_id, *place) for job_id, place in places.items()),
-        lines=tuple(_line(edge, places) for edge in found.edges),
+        height=_EDGE * 2 + tallest,
+        boxes=tuple(_box(found, one, *place) for one, place in places.items() if not isinstance(one, _Pass)),
+        lines=tuple(_line(edge.kind, [places[one] for one in way], way) for edge, way in ways.items()),
     )
 
 
-def _columns(found: Neighbourhood) -> list[list[JobId]]:
-    """Each job one column right of the last one before it; in a column by where its parents stand."""
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Where a line passes a column on its way to a later one, so that it crosses no box."""
+
+    edge: Edge
+    column: int
+
+
+Stop = JobId | _Pass
+
+
+def _height(one: Stop) -> int:
+    return _LINE if isinstance(one, _Pass) else TALL
+
+
+def _ways(found: Neighbourhood) -> dict[Edge, list[Stop]]:
+    """Of each edge the stops, one in each column from its parent's to its child's."""
+    depth = _depths(found)
+    return {
+        edge: [
+            edge.parent,
+            *(_Pass(edge, column) for column in range(depth[edge.parent] + 1, depth[edge.child])),
+            edge.child,
+        ]
+        for edge in found.edges
+    }
+
+
+def _depths(found: Neighbourhood) -> dict[JobId, int]:
+    """Each job one column right of the last one before it."""
     parents: dict[JobId, set[JobId]] = defaultdict(set)
     for edge in found.edges:
         parents[edge.child].add(edge.parent)
-    ids = {found.job.id, *parents, *(edge.parent for edge in found.edges)}
-    depth = dict.fromkeys(ids, 0)
-    for _ in ids:  # as often as the longest way may be; circles are refused when a job is saved
+    depth = dict.fromkeys({*parents, *(edge.parent for edge in found.edges)}, 0)
+    for _ in depth:  # as often as the longest way may be; circles are refused when a job is saved
         for child, above in parents.items():
-            depth[child] = min(max(depth[child], *(depth[one] + 1 for one in above)), len(ids))
-    used = sorted(set(depth.values()))
-    columns: list[list[JobId]] = []
-    rows: dict[JobId, int] = {}
-    for number in used:
-        here = [job_id for job_id in ids if depth[job_id] == number]
-        here.sort(key=lambda one: (_mean(parents[one], rows), _name(found, one)))
-        rows |= {job_id: row for row, job_id in enumerate(here)}
-        columns.append(here)
+            depth[child] = min(max(depth[child], *(depth[one] + 1 for one in above)), len(depth))
+    return depth
+
+
+def _ordered(ways: Mapping[Edge, Sequence[Stop]], name: Callable[[Stop], str]) -> list[list[Stop]]:
+    """The columns, each stop near to what it is joined with, so that few lines cross."""
+    left: dict[Stop, list[Stop]] = defaultdict(list)
+    right: dict[Stop, list[Stop]] = defaultdict(list)
+    for way in ways.values():
+        for one, other in pairwise(way):
+            right[one].append(other)
+            left[other].append(one)
+    columns: list[list[Stop]] = []
+    waiting = sorted({*left, *right}, key=name)
+    while waiting:  # a column is what has nothing left of it but the columns before
+        placed = {one for column in columns for one in column}
+        columns.append([one for one in waiting if placed.issuperset(left[one])])
+        waiting = [one for one in waiting if one not in placed and one not in columns[-1]]
+    for sweep in range(_SWEEPS):
+        joined, order = (left, columns) if sweep % 2 == 0 else (right, columns[::-1])
+        for before, column in pairwise(order):
+            column[:] = _near(column, before, joined)
     return columns
 
 
-def _mean(above: set[JobId], rows: dict[JobId, int]) -> float:
-    return sum(rows.get(one, 0) for one in above) / len(above) if above else 0.0
+def _near(
+    column: Sequence[Stop], before: Sequence[Stop], joined: Mapping[Stop, Sequence[Stop]]
+) -> list[Stop]:
+    """In the order of the middles of what each is joined with; who is joined with nothing stays."""
+    rows = {one: (row + 0.5) / len(before) for row, one in enumerate(before)}
+
+    def middle(placed: tuple[int, Stop]) -> float:
+        row, one = placed
+        found = [rows[other] for other in joined[one]]
+        return sum(found) / len(found) if found else (row + 0.5) / len(column)
+
+    return [one for _, one in sorted(enumerate(column), key=middle)]
+
+
+def _name_of(found: Neighbourhood) -> Callable[[Stop], str]:
+    return lambda one: _name(found, one.edge.child if isinstance(one, _Pass) else one)
 
 
 def _name(found: Neighbourhood, job_id: JobId) -> str:
@@ -103,7 +165,7 @@ def _box(found: Neighbourhood, job_id: JobId, x: int, y: int) -> Box:
         x=x,
         y=y,
         name=name,
-        short=name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…",
+        short=name if len(name) <= _LETTERS else f"{name[:_START]}…{name[_START + 1 - _LETTERS :]}",
         address=f"/ui/jobs/{quote(name, safe='')}/dependencies" if known else None,
         state=word,
         icon=icon,
@@ -111,15 +173,15 @@ def _box(found: Neighbourhood, job_id: JobId, x: int, y: int) -> Box:
     )
 
 
-def _line(edge: Edge, places: dict[JobId, tuple[int, int]]) -> Line:
-    (x1, y1), (x2, y2) = places[edge.parent], places[edge.child]
-    start, end, middle = x1 + WIDE, x2 - 7, (x1 + WIDE + x2) // 2
-    from_y, to_y = y1 + TALL // 2, y2 + TALL // 2
-    return Line(
-        path=f"M{start} {from_y}C{middle} {from_y} {middle} {to_y} {end} {to_y}",
-        kind=edge.kind,
-        head=f"M{end} {to_y - 5}l8 5l-8 5z",
-    )
+def _line(kind: str, places: Sequence[tuple[int, int]], way: Sequence[Stop]) -> Line:
+    middles = [(x, y + _height(one) // 2) for one, (x, y) in zip(way, places, strict=True)]
+    drawn = [f"M{middles[0][0] + WIDE} {middles[0][1]}"]
+    for (x1, y1), (x2, y2) in pairwise(middles):
+        start, end = x1 + WIDE, x2 - _HEAD if (x2, y2) == middles[-1] else x2
+        middle = (start + x2) // 2
+        drawn.append(f"H{start}C{middle} {y1} {middle} {y2} {end} {y2}")
+    x, y = middles[-1]
+    return Line(path="".join(drawn), kind=kind, head=f"M{x - _HEAD} {y - 5}l8 5l-8 5z")
 
 
 def neighbours_of(found: Neighbourhood) -> Iterator[tuple[str, str, str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -13,12 +13,13 @@ from pydantic import ValidationError
 from noonday.api.bodies import JobBody
 from noonday.domain.errors import Invalid, Problem
 from noonday.web.forms import Fields
+from noonday.web.typed import json_of, json_or_text, lines, number, time_of_day, windows, words
 
-__all__ = ["KINDS", "Wire", "body_of", "field_of", "schedule_of", "wire_of"]
+__all__ = ["BASIC", "body_of", "field_of", "schedule_of"]
 
 Wire = dict[str, Any]
-KINDS: Final = ("http", "service", "fetch", "command", "python")
-_WINDOW: Final = re.compile(r"(?:(?P<days>\S.*?)\s+)?(?P<start>[\d:]+)\s*[-–]\s*(?P<end>[\d:]+)")  # noqa: RUF001
+# The basic ways to say when, as frequencies of a calendar; a weekday is none of them, but a cron text.
+BASIC: Final = {"day": "daily", "week": "weekly", "month": "monthly"}
 _PATH: Final = re.compile(r"[.\[]")
 _INPUTS: Final[Mapping[str, str]] = {  # the wire's name -> the form's, where they differ
     "target": "kind",
@@ -34,31 +35,23 @@ _INPUTS: Final[Mapping[str, str]] = {  # the wire's name -> the form's, where th
 
 
 def body_of(fields: Fields, target: Mapping[str, Any] | None = None) -> JobBody:
-    """The whole form; `target` is the stored one, whose fields the form does not show."""
-    return _checked(wire_of(fields, target))
+    """The whole form; `target` is the stored one, whose fields the form does not show.
+
+    Raises Invalid with everything that is wrong at once.
+    """
+    problems: list[Problem] = []
+    wire: Wire = {}
+    for part in (_what, _when, _limits, _more, partial(_target, stored=target)):
+        try:
+            wire |= part(fields)
+        except Invalid as error:
+            problems += error.problems
+    return _checked(wire, problems)
 
 
 def schedule_of(fields: Fields) -> JobBody:
     """When alone: a preview needs no target."""
     return _checked(_when(fields))
-
-
-def wire_of(fields: Fields, target: Mapping[str, Any] | None = None) -> Wire:
-    """Raises Invalid with everything that cannot be read at once."""
-    problems: list[Problem] = []
-    wire: Wire = {}
-    for part in (_what, _when, _limits, _more):
-        try:
-            wire |= part(fields)
-        except Invalid as error:
-            problems += error.problems
-    try:
-        wire["target"] = _target(fields, target)
-    except Invalid as error:
-        problems += error.problems
-    if problems:
-        raise Invalid(*problems)
-    return wire
 
 
 def field_of(name: str) -> str:
@@ -69,11 +62,15 @@ def field_of(name: str) -> str:
     return _PATH.split(name.removeprefix("target."), maxsplit=1)[0]
 
 
-def _checked(wire: Wire) -> JobBody:
+def _checked(wire: Wire, unread: Sequence[Problem] = ()) -> JobBody:
     try:
-        return JobBody.model_validate(wire)
+        body = JobBody.model_validate(wire)
     except ValidationError as exc:
-        raise Invalid(*(_problem(line, wire) for line in exc.errors(include_url=False)[:20])) from exc
+        wrong = (_problem(line, wire) for line in exc.errors(include_url=False)[:20])
+        raise Invalid(*unread, *wrong) from exc
+    if unread:
+        raise Invalid(*unread)
+    return body
 
 
 def _problem(line: Mapping[str, Any], wire: Wire) -> Problem:
@@ -93,8 +90,8 @@ def _what(fields: Fields) -> Wire:
     return {
         "name": fields.text("name") or None,
         "description": fields.text("description"),
-        "tags": _words(fields.text("tags")),
-        "config": _json(fields, "config", {}),
+        "tags": words(fields.text("tags")),
+        "config": json_of(fields, "config", {}),
     }
 
 
@@ -114,12 +111,12 @@ def _when(fields: Fields) -> Wire:
         "trigger_channel": fields.text("trigger_channel") or None,
         "start_at": fields.text("start_at") or None,
         "end_at": fields.text("end_at") or None,
-        "max_runs": _number(fields.text("max_runs")),
-        "jitter_seconds": _number(fields.text("jitter_seconds")),
-        "windows": _windows(fields.text("windows")),
+        "max_runs": number(fields.text("max_runs")),
+        "jitter_seconds": number(fields.text("jitter_seconds")),
+        "windows": windows(fields.text("windows")),
         "calendar": {
             "holidays": fields.text("holidays").upper() or None,
-            "excluded_dates": _words(fields.text("excluded_dates")),
+            "excluded_dates": words(fields.text("excluded_dates")),
         },
         "outside": fields.text("outside") or None,
     }
@@ -130,26 +127,43 @@ def _nothing(_: Fields) -> Wire:
     return {}
 
 
+def _basic(fields: Fields) -> Wire:
+    """What most people want, by the kind of schedule that says it."""
+    every = fields.text("basic")
+    if every == "minutes":
+        number_of = number(fields.text("interval_minutes"))
+        return {"schedule_type": "interval", "interval_minutes": number_of, "interval_type": "minutes"}
+    at = time_of_day(fields, "time")
+    if every == "weekday":
+        return {"schedule_type": "cron", "cron_expression": f"{at.minute} {at.hour} * * 1-5"}
+    if every not in BASIC:
+        raise Invalid(Problem("basic", "choose how often"))
+    return {"schedule_type": "calendar", **_calendar_of(fields, BASIC[every])}
+
+
 def _cron(fields: Fields) -> Wire:
     return {"cron_expression": fields.text("cron_expression") or None}
 
 
 def _interval(fields: Fields) -> Wire:
     return {
-        "interval_minutes": _number(fields.text("interval_minutes")),
+        "interval_minutes": number(fields.text("interval_minutes")),
         "interval_type": fields.text("interval_type") or None,
         "after_completion": fields.checked("after_completion"),
     }
 
 
 def _calendar(fields: Fields) -> Wire:
+    return _calendar_of(fields, fields.text("frequency"))
+
+
+def _calendar_of(fields: Fields, frequency: str) -> Wire:
     hour, _, minute = fields.text("time").partition(":")
-    config: Wire = {"hour": _number(hour), "minute": _number(minute)}
-    frequency = fields.text("frequency")
+    config: Wire = {"hour": number(hour), "minute": number(minute)}
     if frequency == "weekly":
         config["day"] = fields.text("day") or None
     if frequency == "monthly":
-        config["day_of_month"] = _number(fields.text("day_of_month"))
+        config["day_of_month"] = number(fields.text("day_of_month"))
     return {"frequency": frequency or None, "time_config": config}
 
 
@@ -158,6 +172,7 @@ def _once(fields: Fields) -> Wire:
 
 
 _MODES: Final[Mapping[str, Callable[[Fields], Wire]]] = {
+    "basic": _basic,
     "cron": _cron,
     "interval": _interval,
     "calendar": _calendar,
@@ -175,7 +190,7 @@ def _limits(fields: Fields) -> Wire:
         "misfire_grace_seconds",
     )
     return {
-        **{name: _number(fields.text(name)) for name in numbers},
+        **{name: number(fields.text(name)) for name in numbers},
         "overlap": fields.text("overlap") or None,
         "catch_up": fields.text("catch_up") or None,
         "coalesce": fields.checked("coalesce"),
@@ -184,24 +199,25 @@ def _limits(fields: Fields) -> Wire:
 
 def _more(fields: Fields) -> Wire:
     return {
-        "depends_on": _words(fields.text("depends_on")),
-        "on_success_of": _words(fields.text("on_success_of")),
-        "retention_runs": _number(fields.text("retention_runs")),
-        "retention_days": _number(fields.text("retention_days")),
+        "depends_on": words(fields.text("depends_on")),
+        "on_success_of": words(fields.text("on_success_of")),
+        "retention_runs": number(fields.text("retention_runs")),
+        "retention_days": number(fields.text("retention_days")),
         "schedule_enabled": fields.checked("schedule_enabled"),
     }
 
 
 def _target(fields: Fields, stored: Mapping[str, Any] | None) -> Wire:
     kind = fields.text("kind")
-    if kind not in KINDS:
+    if kind not in _TARGETS:
         raise Invalid(Problem("kind", "choose what the job runs"))
     kept = dict(stored) if stored is not None and stored.get("type") == kind else {}
-    return {**kept, "type": kind, **_TARGETS[kind](fields)}
+    return {"target": {**kept, "type": kind, **_TARGETS[kind](fields)}}
 
 
 def _http(fields: Fields) -> Wire:
-    return {**_fetch(fields), "method": fields.text("method") or "POST", "body": _body(fields.text("body"))}
+    method, body = fields.text("method") or "POST", json_or_text(fields.text("body"))
+    return {**_fetch(fields), "method": method, "body": body}
 
 
 def _service(fields: Fields) -> Wire:
@@ -209,7 +225,7 @@ def _service(fields: Fields) -> Wire:
 
 
 def _fetch(fields: Fields) -> Wire:
-    return {"url": fields.text("url"), "headers": _lines(fields, "headers", ":")}
+    return {"url": fields.text("url"), "headers": lines(fields, "headers", ":")}
 
 
 def _command(fields: Fields) -> Wire:
@@ -219,14 +235,14 @@ def _command(fields: Fields) -> Wire:
         raise Invalid(Problem("argv", f"cannot be read: {error}")) from None
     if not argv:
         raise Invalid(Problem("argv", "is needed: the program and its arguments"))
-    return {"argv": argv, "env": _lines(fields, "env", "="), "cwd": fields.text("cwd") or None}
+    return {"argv": argv, "env": lines(fields, "env", "="), "cwd": fields.text("cwd") or None}
 
 
 def _python(fields: Fields) -> Wire:
     return {
         "task": fields.text("task"),
-        "args": _json(fields, "args", []),
-        "kwargs": _json(fields, "kwargs", {}),
+        "args": json_of(fields, "args", []),
+        "kwargs": json_of(fields, "kwargs", {}),
     }
 
 
@@ -237,57 +253,3 @@ _TARGETS: Final[Mapping[str, Callable[[Fields], Wire]]] = {
     "command": _command,
     "python": _python,
 }
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in re.split(r"[,\n]", text) if word.strip()]
-
-
-def _number(text: str) -> Any:
-    """What is no number stays text, and is told to be none where numbers are checked."""
-    try:
-        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-    except ValueError:
-        return text or None
-
-
-def _json(fields: Fields, name: str, otherwise: Any) -> Any:
-    text = fields.text(name)
-    if not text:
-        return otherwise
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Invalid(Problem(name, f"is not JSON: {error}")) from None
-
-
-def _body(text: str) -> Any:
-    """As JSON where it is JSON, else as it is written."""
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return text
-
-
-def _lines(fields: Fields, name: str, between: str) -> dict[str, str]:
-    made: dict[str, str] = {}
-    for line in fields.text(name).splitlines():
-        key, found, value = line.partition(between)
-        if line.strip() and not found:
-            raise Invalid(Problem(name, f"{line[:60]!r} has no {between}"))
-        if found:
-            made[key.strip()] = value.strip()
-    return made
-
-
-def _windows(text: str) -> list[Wire]:
-    made = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        match = _WINDOW.fullmatch(line.strip())
-        if match is None:
-            raise Invalid(Problem("windows", f"{line[:60]!r} is not a window; write mon-fri 08:00-18:00"))
-        days = {"days": match["days"]} if match["days"] else {}
-        made.append({**days, "start": match["start"], "end": match["end"]})
-    return made

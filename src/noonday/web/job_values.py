@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from noonday.api.schemas import JobDefaults, job_json
 from noonday.domain.job import Job
+from noonday.web.job_fields import BASIC
 
 __all__ = ["fresh_values", "values_of"]
 
@@ -42,17 +43,25 @@ _TICKED: Final = ("after_completion", "coalesce", "schedule_enabled")
 _OF_TARGET: Final = ("url", "method", "service", "endpoint", "task", "cwd")
 
 
+_WHEN: Final = {  # what each way to say when begins with
+    "basic": "day",
+    "cron_expression": "0 8 * * *",
+    "interval_minutes": "15",
+    "interval_type": "minutes",
+    "frequency": "daily",
+    "time": "08:00",
+    "day": "monday",
+    "day_of_month": "1",
+}
+
+
 def fresh_values(zone: str, defaults: JobDefaults) -> dict[str, str]:
     return {
+        **_WHEN,
         "kind": "http",
         "method": "POST",
-        "schedule_type": "cron",
-        "cron_expression": "0 * * * *",
+        "schedule_type": "basic",
         "timezone": zone,
-        "interval_minutes": "15",
-        "interval_type": "minutes",
-        "frequency": "daily",
-        "time": "08:00",
         "priority": "2",
         "overlap": defaults.overlapping.overlap.value,
         "catch_up": defaults.misfire.catch_up.value,
@@ -87,15 +96,26 @@ def values_of(job: Job, names: Mapping[str, str]) -> dict[str, str]:
         "depends_on": ", ".join(names.get(one, one) for one in job.depends_on),
         "on_success_of": ", ".join(names.get(one, one) for one in job.on_success_of),
     }
-    return made | _time_config(wire["time_config"] or {}) | _target(wire["target"])
+    said = {name: text for name, text in (made | _time_config(wire["time_config"])).items() if text}
+    return made | _WHEN | said | _basic(wire) | _target(wire["target"])
 
 
-def _time_config(config: Mapping[str, Any]) -> dict[str, str]:
+def _time_config(config: Mapping[str, Any] | None) -> dict[str, str]:
+    if config is None:
+        return {}
     return {
         "time": f"{config.get('hour', 0):02}:{config.get('minute', 0):02}",
         "day": _text(config.get("day")),
         "day_of_month": _text(config.get("day_of_month")),
     }
+
+
+def _basic(wire: Mapping[str, Any]) -> dict[str, str]:
+    """The basic way that is nearest to it, for who turns to that."""
+    if wire["schedule_type"] == "interval":
+        return {"basic": "minutes"}
+    said = {frequency: basic for basic, frequency in BASIC.items()}
+    return {"basic": said.get(wire["frequency"], _WHEN["basic"])}
 
 
 def _target(target: Mapping[str, Any]) -> dict[str, str]:

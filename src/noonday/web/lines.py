@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from noonday.control.timeline import Drawn
+from noonday.domain.execution import ExecutionState
 from noonday.domain.timeline import PLANNED, Line, Mark
 from noonday.web.words import STATES
 
-__all__ = ["HIGH", "WIDE", "Tick", "data_of", "paths", "share", "summary", "ticks"]
+__all__ = ["HIGH", "WIDE", "WORDS", "Tick", "data_of", "paths", "share", "summary", "ticks"]
 
 WIDE: Final = 1000
 HIGH: Final = 24
@@ -27,6 +28,9 @@ _TALL: Final[Mapping[str, tuple[float, float]]] = {
     "waiting": (0.25, 0.75),
     PLANNED: (0.25, 0.75),
 }
+_LOOKS: Final = {PLANNED: PLANNED, **{state.value: STATES[state][0] for state in ExecutionState}}
+_STATES: Final = tuple(_LOOKS)
+WORDS: Final = (PLANNED, *(STATES[state][1] for state in ExecutionState))
 _STEPS: Final = tuple(
     (timedelta(hours=hours), timedelta(minutes=minutes))
     for hours, minutes in ((1, 10), (3, 30), (6, 60), (12, 120), (24, 180), (72, 720), (168, 1440))
@@ -49,16 +53,17 @@ def share(at: datetime, since: datetime, until: datetime) -> float:
 def paths(line: Line, since: datetime, until: datetime) -> dict[str, str]:
     """For each look of a mark the path of all that have it; `late` are the ways from due to start."""
     made: dict[str, list[str]] = {}
-    tall = HIGH / line.rows
+    tall, unit = HIGH / line.rows, WIDE / (until - since).total_seconds()
+    shapes = {(look, row): _shape(look, row, tall) for look in _TALL for row in range(line.rows)}
     for mark in line.marks:
-        look = PLANNED if mark.state == PLANNED else STATES[mark.state][0]
-        left = max(share(mark.start, since, until), 0.0) * WIDE
-        right = min(share(mark.end, since, until), 1.0) * WIDE
-        top, bottom = (tall * (mark.row + part) for part in _TALL[look])
+        look = _LOOKS[mark.state]
+        left = max((mark.start - since).total_seconds() * unit, 0.0)
+        right = min((mark.end - since).total_seconds() * unit, WIDE)
+        top, height = shapes[look, mark.row]
         width = max(right - left, _NARROWEST)
-        made.setdefault(look, []).append(f"M{left:.1f} {top:.1f}h{width:.1f}V{bottom:.1f}h-{width:.1f}z")
+        made.setdefault(look, []).append(f"M{left:.1f} {top}h{width:.1f}v{height}h-{width:.1f}z")
         if mark.late:
-            due = max(share(mark.due, since, until), 0.0) * WIDE
+            due = max((mark.due - since).total_seconds() * unit, 0.0)
             middle = tall * (mark.row + 0.5)
             made.setdefault("late", []).append(
                 f"M{due:.1f} {middle - 4:.1f}v8M{due:.1f} {middle:.1f}H{left:.1f}"
@@ -66,15 +71,27 @@ def paths(line: Line, since: datetime, until: datetime) -> dict[str, str]:
     return {look: "".join(parts) for look, parts in made.items()}
 
 
-def data_of(tracks: tuple[Drawn, ...], since: datetime) -> list[list[list[Any]]]:
-    """What a pointer or a key can find on each track: seconds from `since`, state, count, id, lateness."""
+def _shape(look: str, row: int, tall: float) -> tuple[str, str]:
+    """The top of a mark, and its height."""
+    top, bottom = _TALL[look]
+    return f"{tall * (row + top):.1f}", f"{tall * (bottom - top):.1f}"
+
+
+def data_of(tracks: Iterable[Drawn], since: datetime) -> list[list[list[Any]]]:
+    """What a pointer or a key can find on each track: seconds from `since`, how long, the place of its state
+    in WORDS, id, count, lateness. What is nothing at the end is left out: most are planned, and single."""
     return [[_datum(mark, since) for mark in drawn.line.marks] for drawn in tracks]
 
 
 def _datum(mark: Mark, since: datetime) -> list[Any]:
-    start, end = (round((at - since).total_seconds(), 1) for at in (mark.start, mark.end))
-    state = PLANNED if mark.state == PLANNED else STATES[mark.state][1]
-    return [start, end, state, mark.count, mark.id, round(mark.lateness.total_seconds()) if mark.late else 0]
+    start = round((mark.start - since).total_seconds())
+    span = round((mark.end - mark.start).total_seconds())
+    if mark.state == PLANNED and mark.count == 1:
+        return [start, span] if span else [start]
+    made = [start, span, _STATES.index(mark.state), mark.id]
+    if mark.late:
+        return [*made, mark.count, round(mark.lateness.total_seconds())]
+    return [*made, mark.count] if mark.count > 1 else made
 
 
 def summary(line: Line) -> str:

@@ -83,7 +83,6 @@ class Drawing:
     labels: tuple[Label, ...]
     hours: tuple[Hour, ...]
     words: str
-    partial: bool
 
 
 def drawn(pulse: Pulse, zone: ZoneInfo) -> Drawing:
@@ -100,7 +99,6 @@ def drawn(pulse: Pulse, zone: ZoneInfo) -> Drawing:
         labels=tuple(_labels(slots, zone, pulse.now)),
         hours=hours,
         words=_summary(hours, estimated=pulse.estimated),
-        partial=pulse.partial,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import FastAPI, Request, Response
 from starlette.datastructures import Headers
@@ -13,6 +14,9 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from noonday.api import problems
+from noonday.api.door.cookies import told_origin
+from noonday.api.door.form_tokens import FORM_FIELD, KIND
+from noonday.api.door.guard import BODY
 from noonday.web.pages import Page
 
 __all__ = ["LOGIN", "Refusals", "install", "safe_address"]
@@ -30,16 +34,27 @@ _WORDS: Final[Mapping[int, tuple[str, str]]] = {  # a heading, and what one may 
     ),
     412: ("It was changed since you looked", "Look at what there is now, then decide again."),
     413: ("That is too much", "Send less at once."),
+    421: ("Another name is used here", "Call the scheduler by one of the names that its settings list."),
     422: ("Something is not right yet", "Go back, put it right and send it again."),
     429: ("Too fast", "Wait a moment, then try again."),
-    500: ("Something went wrong inside", "It was not your fault. The log of the scheduler says more."),
+    500: (
+        "Something went wrong inside",
+        "It was not your fault. The log of the scheduler says more, under the number of this request.",
+    ),
     503: (
         "The scheduler cannot answer just now",
         "Something that it needs is down or switched off. Try again in a moment.",
     ),
 }
-_KEPT: Final = ("allow", "cache-control", "retry-after", "x-content-type-options")  # headers of a refusal
+_LONGEST: Final = 2000  # characters of an address
+_MOST: Final = 2000  # fields
+_KEPT: Final = ("allow", "retry-after")  # headers of a refusal
 _OTHERWISE: Final = ("That did not work", "Go back and try again.")
+_OLD_PAGE: Final = (
+    "This page was out of date",
+    "Nothing was done: since it was opened you signed in or out, or your browser forgot its cookies. What "
+    "you sent is kept, so send it again if you meant it.",
+)
 
 
 class Refusals:
@@ -76,9 +91,7 @@ def install(app: FastAPI) -> None:
         answer: Response = await plain(request, error)
         if not _reads_pages(request.scope):
             return answer
-        page = _shown(Page(request), json.loads(bytes(answer.body)))
-        page.headers.update({"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
-        return page
+        return _shown(Page(request), json.loads(bytes(answer.body)))
 
     app.add_exception_handler(Exception, defect)
 
@@ -86,13 +99,16 @@ def install(app: FastAPI) -> None:
 def safe_address(given: str, otherwise: str = "/") -> str:
     """A page of ours, whatever somebody has written into a link."""
     plain = given.startswith("/") and not given.startswith("//") and given.isprintable()
-    return given if plain and "\\" not in given and len(given) <= 2000 else otherwise
+    ours = plain and "\\" not in given and not _for_programs(re.split("[?#]", given)[0])
+    return given if ours and len(given) <= _LONGEST else otherwise
 
 
 def _reads_pages(scope: Scope) -> bool:
-    path = scope["path"]
-    ours = not any(path == start or path.startswith(f"{start}/") for start in _FOR_PROGRAMS)
-    return ours and "text/html" in Headers(scope=scope).get("accept", "")
+    return not _for_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _for_programs(path: str) -> bool:
+    return any(path == start or path.startswith(f"{start}/") for start in _FOR_PROGRAMS)
 
 
 def _is_problem(start: Message) -> bool:
@@ -101,8 +117,9 @@ def _is_problem(start: Message) -> bool:
 
 def _page(scope: Scope, held: list[Message]) -> Response:
     page = Page(Request(scope))
-    body = b"".join(message.get("body", b"") for message in held[1:])
-    answer = _to_login(page) if held[0]["status"] == 401 else _shown(page, json.loads(body))
+    problem = json.loads(b"".join(message.get("body", b"") for message in held[1:]))
+    unknown = held[0]["status"] == 401 or (_of_old_page(problem) and scope["path"] == LOGIN)
+    answer = _to_login(page) if unknown else _shown(page, problem)
     headers = Headers(raw=held[0]["headers"])
     answer.headers.update({name: headers[name] for name in _KEPT if name in headers})
     return answer
@@ -112,15 +129,21 @@ def _to_login(page: Page) -> Response:
     """Back to where one was going; after a form, to the page that had it, for nothing was done."""
     request = page.request
     if request.method in ("GET", "HEAD"):
-        wanted, word = request.url.path + (f"?{request.url.query}" if request.url.query else ""), None
+        wanted, word = _here(request), None
     else:
         wanted = _came_from(request) or "/"
         word = "You are not signed in any more, so nothing was done. Sign in and send it again."
-    return page.back_to(LOGIN if wanted == "/" else f"{LOGIN}?next={quote(wanted)}", word)
+    if wanted.partition("?")[0] in ("/", LOGIN):
+        return page.back_to(LOGIN, word)
+    return page.back_to(f"{LOGIN}?next={quote(wanted)}", word)
 
 
 def _shown(page: Page, problem: Mapping[str, Any]) -> Response:
     heading, advice = _WORDS.get(problem["status"], _OTHERWISE)
+    again = _sent_again(page.request) if _of_old_page(problem) else None
+    if again is not None:
+        heading, advice = _OLD_PAGE
+    request = page.request
     return page.html(
         "refused.html",
         problem["status"],
@@ -129,8 +152,28 @@ def _shown(page: Page, problem: Mapping[str, Any]) -> Response:
         detail=_sentence(problem["detail"]),
         problem=problem,
         errors=problem.get("errors", []),
-        back=_came_from(page.request),
+        back=_came_from(request),
+        again=again,
+        here=safe_address(_here(request)),
+        reading=request.method in ("GET", "HEAD"),
     )
+
+
+def _of_old_page(problem: Mapping[str, Any]) -> bool:
+    return str(problem["type"]).endswith(f":{KIND}")
+
+
+def _sent_again(request: Request) -> list[tuple[str, str]] | None:
+    """The fields of a form that a page of ours has sent, for a person to send once more."""
+    if not told_origin(request.headers):
+        return None
+    try:
+        fields = parse_qsl(
+            request.scope.get(BODY, b"").decode(), keep_blank_values=True, max_num_fields=_MOST
+        )
+    except ValueError:
+        return None
+    return [(name, value) for name, value in fields if name != FORM_FIELD]
 
 
 def _sentence(text: str) -> str:
@@ -140,8 +183,15 @@ def _sentence(text: str) -> str:
 def _came_from(request: Request) -> str | None:
     """The page of ours that led here, for those who cannot press Back."""
     parts = urlsplit(request.headers.get("referer", ""))
-    address = parts.path + (f"?{parts.query}" if parts.query else "")
-    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if parts.netloc != request.headers.get("host") or address == here:
+    address = _address(parts.path, parts.query)
+    if parts.netloc != request.headers.get("host") or address == _here(request):
         return None
     return safe_address(address, "/")
+
+
+def _here(request: Request) -> str:
+    return _address(quote(request.scope["path"]), request.url.query)
+
+
+def _address(path: str, query: str) -> str:
+    return f"{path}?{query}" if query else path

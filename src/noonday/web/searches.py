@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["chosen", "toggled", "without_each"]
+__all__ = ["chosen", "replaced", "toggled", "without_each"]
 
 _WORD: Final = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*"?)+')
 _VALUE: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
@@ -21,6 +21,12 @@ def toggled(q: str, field: str, value: str) -> str:
     values = [one for one in values if one not in same] if same else [*values, written]
     kept = [word for word in words if not _names(word, field)]
     return " ".join([*kept, f"{field}:{','.join(values)}"] if values else kept)
+
+
+def replaced(q: str, field: str, written: str | None) -> str:
+    """The search with this one condition on the field, as it is written in a search, or with none."""
+    kept = [word for word in _WORD.findall(q) if not _names(word, field)]
+    return " ".join(kept if written is None else [*kept, f"{field}:{written}"])
 
 
 def chosen(q: str, field: str) -> set[str]:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
-__all__ = ["STATES", "ago", "count", "span", "state", "time"]
+__all__ = ["STATES", "ago", "count", "moment", "span", "state", "time"]
 
 DASH: Final = "\N{EN DASH}"
 _NOTHING: Final = Markup('<span class="none">{}</span>').format(DASH)
@@ -51,6 +51,15 @@ def ago(at: datetime | None, now: datetime, zone: ZoneInfo) -> Markup:
     return Markup('<time datetime="{}" data-tz="{}" data-relative title="{}">{}</time>').format(
         at.isoformat(), zone.key, there, text
     )
+
+
+def moment(at: datetime, zone: ZoneInfo, now: datetime | None = None) -> str:
+    """Within a sentence: `Tue 2027-01-05 07:00 CET`, and the time of day alone if it is the day of `now`."""
+    there = at.astimezone(zone)
+    clock = there.strftime("%H:%M:%S").removesuffix(":00") + there.strftime(" %Z")
+    if now is not None and now.astimezone(zone).date() == there.date():
+        return clock
+    return f"{there:%a %Y-%m-%d} {clock}"
 
 
 def span(value: timedelta | float | None) -> str:

@@ -7,14 +7,18 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
-__all__ = ["SESSION_COOKIE", "proven", "session_of", "told_origin"]
+__all__ = ["SESSION_COOKIE", "cookies_of", "proven", "session_of", "told_origin"]
 
 SESSION_COOKIE: Final = "noonday_session"
 
 
+def cookies_of(headers: Headers) -> dict[str, str]:
+    return cookie_parser("; ".join(headers.getlist("cookie")))
+
+
 def session_of(headers: Headers) -> str:
     """Nothing where there is none."""
-    return cookie_parser("; ".join(headers.getlist("cookie"))).get(SESSION_COOKIE, "")
+    return cookies_of(headers).get(SESSION_COOKIE, "")
 
 
 def proven(headers: Headers) -> bool:

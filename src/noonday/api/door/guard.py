@@ -16,14 +16,15 @@ from noonday.api.problems import answer, refused
 from noonday.api.strict_json import NotJson, parse
 from noonday.domain.errors import Invalid
 
-__all__ = ["MAX_BODY", "Access", "Guard"]
+__all__ = ["BODY", "MAX_BODY", "PAGES", "SAFE", "Access", "Guard"]
 
 MAX_BODY = 1 << 20
+BODY = "noonday.body"  # in the scope of a request: its bytes
 _MOST_DIGITS = 20  # of a length that is worth reading
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALWAYS_OPEN = ("/health/live", "/health/ready")  # probes come by addresses nobody listed; they learn nothing
 _WEBHOOK = "/api/v2/triggers/webhook"
-_PAGES = "/ui/"  # whose forms are forms
+PAGES = "/ui/"  # whose forms are forms
 _JSON_LIKE = (
     "application/json",
     "application/x-www-form-urlencoded",
@@ -82,8 +83,9 @@ class Guard:
         if response is None:
             body = await _read(headers, receive)
             response = body if isinstance(body, Response) else _checked(scope, headers, body)
-            receive = _replayed(body if isinstance(body, bytes) else b"", receive)
-        await (response or self.app)(scope, receive, _with_safe_headers(send))
+            scope[BODY] = body if isinstance(body, bytes) else b""
+            receive = _replayed(scope[BODY], receive)
+        await (response or self.app)(scope, receive, send)
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "")
@@ -92,7 +94,7 @@ class Guard:
                 f"this scheduler does not answer under the name {host[:100]!r}; ALLOWED_HOSTS lists its names"
             )
             return answer(421, words)
-        if scope["method"] not in _SAFE and not self._known_page(headers, host):
+        if scope["method"] not in SAFE and not self._known_page(headers, host):
             return answer(403, "a page from another origin may not change anything here")
         if "\x00" in scope["path"] or b"\x00" in unquote_to_bytes(scope.get("query_string", b"")):
             return answer(400, "the address holds a NUL character")
@@ -134,7 +136,7 @@ async def _read(headers: Headers, receive: Receive) -> bytes | Response:
 
 
 def _checked(scope: Scope, headers: Headers, body: bytes) -> Response | None:
-    if not body or _is_webhook(scope["path"]) or scope["path"].startswith(_PAGES):
+    if not body or _is_webhook(scope["path"]) or scope["path"].startswith(PAGES):
         return None
     media = headers.get("content-type", _JSON_LIKE[0]).partition(";")[0].strip().lower()
     if media not in _JSON_LIKE and not media.endswith("+json"):
@@ -163,14 +165,3 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
-
-
-def _with_safe_headers(send: Send) -> Send:
-    async def safely(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.setdefault("X-Content-Type-Options", "nosniff")
-            headers.setdefault("Cache-Control", "no-store")
-        await send(message)
-
-    return safely

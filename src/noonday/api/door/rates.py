@@ -6,11 +6,13 @@ import re
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from noonday.api.callers import CALLER
+from noonday.api.door.guard import BODY
 from noonday.api.problems import answer
 from noonday.clock import Clock
 from noonday.domain.access import Caller
@@ -21,9 +23,11 @@ __all__ = ["Rates", "starts_something"]
 _MOST_CALLERS: Final = 10_000  # whoever has not called for longest is forgotten
 _PATHS = re.compile(
     r"/api/(?:v\d/)?jobs/[^/]+/(?:force-run|retry|trigger)"
-    r"|/api/v2/triggers/webhook(?:/.*)?",
+    r"|/api/v2/triggers/webhook(?:/.*)?"
+    r"|/ui/jobs/[^/]+/(?:run|retry)|/ui/runs/[^/]+/again|/ui/triggers/fire",
     re.DOTALL,
 )
+_BULK_FORM: Final = "/ui/bulk"
 _ACTIONS: Final[Mapping[str, frozenset[str]]] = {  # where the body says what is to be done
     "/api/v2/jobs/bulk": frozenset({"run"}),
     "/api/admin/schedulers": frozenset({"trigger"}),
@@ -70,7 +74,16 @@ class Rates:
 
 
 def _counts(scope: Scope) -> bool:
+    if scope["path"] == _BULK_FORM:
+        return scope["method"] == "POST" and _form_starts(scope.get(BODY, b""))
     return starts_something(scope["method"], scope["path"], scope.get("noonday.json"))
+
+
+def _form_starts(body: bytes) -> bool:
+    """A form is asked for its action: one job by its button, or several that were looked at before."""
+    sent = parse_qs(body.decode("latin-1"))
+    runs_one = any(value.startswith("run:") for value in sent.get("one", ()))
+    return runs_one or ("run" in sent.get("action", ()) and "sure" in sent)
 
 
 def _who(scope: Scope) -> Hashable:

@@ -19,6 +19,7 @@ from noonday.domain.errors import Invalid, Problem
 from noonday.instance import run_instance
 from noonday.settings import Settings, is_loopback, load
 from noonday.store import migrate
+from noonday.web.templating import templates
 
 __all__ = ["demo"]
 
@@ -48,6 +49,7 @@ def demo(
         if code:
             return code
         output.say(greeting(settings))
+        templates().globals["demo"] = True  # the pages of this process say so
         return run_instance(settings)
 
 

@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, Final
 
 from noonday.api.schemas import JobBody, apply_body, to_job
-from noonday.cli.demo.fleet import AWAY, CHANGES, FLEET, PAUSED, SERVICES, Change, Member
+from noonday.cli.demo.fleet import AWAY, CHANGES, FLEET, PAUSED, PAUSED_UNTIL, SERVICES, Change, Member
 from noonday.cli.demo.runs import Past
 from noonday.cli.policies import defaults, vet, vet_url
 from noonday.clock import SystemClock, shared_clock
 from noonday.control.demonstration import BY, MARK, TAG, Demonstration
 from noonday.control.services import ServiceUrls
-from noonday.domain.errors import NotFound
 from noonday.domain.job import Job, JobId
 from noonday.ids import new_id
 from noonday.instance.policies import store_options
@@ -58,15 +57,16 @@ class Filling:
         return len(new)
 
     async def remove(self) -> int:
-        for name in SERVICES:
-            try:
-                known = await self.show.services.get(name)
-                if known.stored is not None and known.stored.description == SERVICES[name]:
-                    await self.show.services.remove(name, BY)
-            except NotFound:
-                continue
+        known = {
+            one.name: one.stored for one in await self.show.services.everyone() if one.stored is not None
+        }
+        ours = [
+            name for name, words in SERVICES.items() if name in known and known[name].description == words
+        ]
+        for name in ours:
+            await self.show.services.remove(name, BY)
         await self.show.mend(AWAY)
-        return await self.show.remove()
+        return await self.show.remove(ours)
 
     async def _add(self, member: Member, base: str, past: Past, place: int) -> None:
         made_at = past.now - _AGE + timedelta(minutes=37 * place)
@@ -89,6 +89,9 @@ class Filling:
             await self._change(change)
         name, by = PAUSED
         await self.show.jobs.pause(name, by)
+        name, by, ahead = PAUSED_UNTIL
+        await self.show.jobs.pause(name, by, until=self.clock.now() + ahead)
+        await self.show.jobs.skip_next("digest-new-york", "mei")
         await self.show.break_down(AWAY, f"cannot connect to {AWAY}:9")
         await self.show.jobs.force_run("index-full", "ada")
         await self.show.jobs.force_run("crawl-products", "noor")

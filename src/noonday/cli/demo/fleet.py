@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-__all__ = ["AWAY", "CHANGES", "FLEET", "PAUSED", "SERVICES", "Change", "Member", "at"]
+__all__ = ["AWAY", "CHANGES", "FLEET", "PAUSED", "PAUSED_UNTIL", "SERVICES", "Change", "Member"]
 
 BERLIN, NEW_YORK, TOKYO = "Europe/Berlin", "America/New_York", "Asia/Tokyo"
 HIGH, LOW = 1, 3
@@ -20,9 +20,12 @@ SERVICES: Final[Mapping[str, str]] = {
     "mailer": "Digests and messages to people",
     "partners": "Feeds of those we work with",
 }
-_LINES: Final = (
-    'n={count}; i=1; while [ "$i" -le "$n" ]; do echo "{word} part $i of $n: done"; sleep {pause}; '
-    'i=$((i+1)); done; echo "all $n parts done"'
+GREEN, RED, FAINT, PLAIN = "\033[32m", "\033[31m", "\033[2m", "\033[0m"
+LINE: Final = f"{FAINT}{{word}} {{part}} of {{count}}{PLAIN} {GREEN}done{PLAIN}"
+LAST: Final = f"{GREEN}all {{count}} parts done{PLAIN}"
+_SCRIPT: Final = (
+    'i=1; while [ "$i" -le {count} ]; do sleep {pause}; '
+    'printf "{line}\\n"; i=$((i+1)); done; printf "{last}\\n"'
 )
 
 
@@ -38,6 +41,8 @@ class Member:
     items: int = 0
     trouble: timedelta | None = None  # it has failed each time since so long ago
     slower: bool = False  # it takes longer week by week
+    stuck: float = 0.0  # the share of runs that hang for a long time
+    word: str = ""  # for the parts that a program tells of
     error: str = "HTTP 503: upstream is busy, try again later"
 
 
@@ -62,7 +67,8 @@ def fetch(path: str) -> dict[str, Any]:
 
 def lines(word: str, count: int, pause: float) -> dict[str, Any]:
     """A program that writes as it goes on."""
-    script = _LINES.format(word=word, count=count, pause=pause)
+    line, last = LINE.format(word=word, part="$i", count=count), LAST.format(count=count)
+    script = _SCRIPT.format(count=count, pause=pause, line=line, last=last).replace("\033", "\\033")
     return {"target": {"type": "command", "argv": ["sh", "-c", script]}}
 
 
@@ -88,7 +94,7 @@ _UPSTREAM: Final = {"schedule_type": "manual"}
 CRAWLS: Final = (
     job("crawl-news", "Front pages of 240 news sites", "crawl news", at("crawler", "/crawl/news"),
         cron("*/15 * * * *"), {"priority": HIGH, "config": {"sites": 240, "depth": 1}},
-        by="ada", seconds=42, items=1800, fails=0.03),
+        by="ada", seconds=42, items=1800, fails=0.03, stuck=0.01),
     job("crawl-products", "Product pages of all shops we compare", "crawl shop", at("crawler",
         "/crawl/products"),
         cron("20 */2 * * *"), {"timeout_seconds": 3600, "config": {"shops": 61, "delay_ms": 250}},
@@ -101,9 +107,9 @@ CRAWLS: Final = (
         by="ada", seconds=5400, items=48000, fails=0.06),
     job("check-robots", "What sites allow us", "crawl", at("crawler", "/robots"), every(6, "hours"),
         by="noor", seconds=95, items=300),
-    job("feed-weather", "Warnings of the weather services", "feed", fetch("/feeds/weather.xml"), every(5),
+    job("feed-weather", "Warnings of the weather services", "feed", fetch("/feeds/weather.xml"), every(10),
         {"priority": HIGH}, by="noor", seconds=0.4, fails=0.02),
-    job("feed-events", "What is on in forty cities", "feed", fetch("/feeds/events.json"), every(10),
+    job("feed-events", "What is on in forty cities", "feed", fetch("/feeds/events.json"), every(20),
         by="noor", seconds=1.2),
     job("feed-rates", "Exchange rates, published each working day", "feed billing", fetch("/feeds/rates.xml"),
         cron("15 16 * * 1-5", BERLIN), {"max_retries": 5}, by="ada", seconds=0.8, fails=0.1),
@@ -123,8 +129,8 @@ SHOP: Final = (
         error=f"cannot connect to {AWAY}:9"),
     job("check-checkout", "Buys the cheapest thing and sends it back", "watch shop", at("shop",
         "/checkout/probe"),
-        every(1), {"priority": HIGH, "max_retries": 0, "timeout_seconds": 20}, by="mei", seconds=2.1,
-        fails=0.015),
+        cron("*/3 7-21 * * *", BERLIN), {"priority": HIGH, "max_retries": 0, "timeout_seconds": 20},
+        by="mei", seconds=2.1, fails=0.015),
     job("reprice", "New prices after each crawl of products", "shop", at("shop", "/reprice"), _UPSTREAM,
         {_ON: ["crawl-products"]}, by="kofi", seconds=160, items=9000),
     job("abandoned-carts", "A friendly word about what was left behind", "mail shop", at("mailer", "/carts"),
@@ -137,17 +143,17 @@ SHOP: Final = (
 SEARCH: Final = (
     job("index-news", "New pages into the index", "search", at("search", "/index/news"), _UPSTREAM,
         {_ON: ["crawl-news"]}, by="ada", seconds=21, items=1500),
-    job("index-full", "The whole index anew, beside the old one", "search nightly", lines("index", 90, 0.5),
+    job("index-full", "The whole index anew, beside the old one", "search nightly", lines("segment", 180, 3),
         cron("0 3 * * *", BERLIN), {"windows": [{"start": "00:00", "end": "05:30"}], "outside": "move"},
-        by="ada", seconds=2700, items=310000, slower=True),
+        by="ada", seconds=540, items=180, word="segment", slower=True),
     job("suggestions", "What people search for now", "search", at("search", "/suggestions"),
         cron("5 * * * *"),
         by="ada", seconds=48, items=2500),
     job("synonyms", "Synonyms from the editors' table", "search", at("search", "/synonyms"),
         cron("40 6 * * 1", BERLIN), by="noor", seconds=11, items=840),
     job("train-ranking", "The ranking model, from last week's clicks", "search model",
-        lines("epoch", 40, 1), cron("0 22 * * 6"), {"priority": LOW, "timeout_seconds": 14400},
-        by="noor", seconds=6100, items=1),
+        lines("epoch", 40, 30), cron("0 22 * * 6"), {"priority": LOW, "timeout_seconds": 14400},
+        by="noor", seconds=1200, items=40, word="epoch"),
 )
 MAILS: Final = (
     job("digest-morning", "The morning's news, before breakfast", "mail digest", at("mailer",
@@ -164,7 +170,7 @@ MAILS: Final = (
         "minute": 0},
          "timezone": BERLIN}, by="mei", seconds=300, items=54000),
     job("bounces", "Addresses that do not exist any more", "mail", at("mailer", "/bounces"), every(2,
-        "hours"),
+        "hours"), {"timezone": BERLIN, "windows": [{"start": "06:00", "end": "22:00"}]},
         by="mei", seconds=14, items=60, fails=0.05),
 )
 MONEY: Final = (
@@ -190,22 +196,23 @@ MONEY: Final = (
         seconds=75, items=1),
 )
 HOUSE: Final = (
-    job("backup", "All databases, to another continent", "house nightly", lines("table", 60, 0.25),
+    job("backup", "All databases, to another continent", "house nightly", lines("table", 212, 2),
         cron("15 0 * * *"), {"priority": HIGH, "windows": [{"start": "00:00", "end": "06:00"}]},
-        by="ada", seconds=1750, items=212),
-    job("backup-check", "Restores the backup and looks into it", "house nightly", lines("check", 30, 0.3),
+        by="ada", seconds=424, items=212, word="table"),
+    job("backup-check", "Restores the backup and looks into it", "house nightly", lines("table", 212, 1),
         _UPSTREAM,
-        {_ON: ["backup"]}, by="ada", seconds=900, items=212, fails=0.08),
+        {_ON: ["backup"]}, by="ada", seconds=212, items=212, word="table", fails=0.08,
+        error="table invoices: 5,097 rows instead of 5,100"),
     job("purge-sessions", "Sessions that nobody came back to", "house", at("shop", "/sessions/purge"),
         cron("*/30 * * * *"), by="ada", seconds=3.2, items=1100),
-    job("rotate-logs", "Yesterday's logs, packed", "house", lines("file", 24, 0.2), cron("5 0 * * *"),
+    job("rotate-logs", "Yesterday's logs, packed", "house", lines("file", 24, 1), cron("5 0 * * *"),
         by="ada",
-        seconds=64, items=24),
+        seconds=24, items=24, word="file"),
     job("certificates", "Which certificates end soon", "watch house", at("partners", "/certificates"),
         cron("0 6 * * *"), by="ada", seconds=12, items=43),
     job("disk-space", "How full the disks are", "watch house", {"target": {"type": "command", "argv": ["df",
         "-h"]}},
-        every(15), by="ada", seconds=0.1),
+        every(30), by="ada", seconds=0.1),
     job("legacy-ftp", "The last file that comes by FTP; switched off in spring", "house old", lines("file",
         3, 0.1),
         cron("0 4 * * *"), {"schedule_enabled": False}, by="ada", seconds=9),
@@ -216,6 +223,7 @@ HOUSE: Final = (
 FLEET: Final = (*CRAWLS, *SHOP, *SEARCH, *MAILS, *MONEY, *HOUSE)
 
 PAUSED: Final = ("train-ranking", "mei")  # a job that somebody paused, and who
+PAUSED_UNTIL: Final = ("abandoned-carts", "noor", timedelta(days=2, hours=5))  # and for how long from now
 CHANGES: Final = (
     Change(job="crawl-news", by="noor", ago=timedelta(days=19), body={"config": {"sites": 240, "depth": 2}}),
     Change(job="crawl-news", by="ada", ago=timedelta(days=12, hours=3), body={"config": {"sites": 240,

@@ -1,9 +1,6 @@
-// The list of jobs: found while typing, ticked by the page or by a range; the bar says how many.
+// The list of jobs: ticked one by one, by the page or by a range; the bar says how many.
 // @ts-check
 
-import { swap } from "./live.js";
-
-const search = /** @type {HTMLInputElement | null} */ (document.querySelector("#q"));
 const list = /** @type {HTMLElement} */ (document.querySelector("#list"));
 /** @type {HTMLInputElement | null} */
 let before = null;
@@ -51,34 +48,6 @@ function ticked(event) {
   counted();
 }
 
-let waiting = 0;
-
-function typed() {
-  clearTimeout(waiting);
-  waiting = window.setTimeout(async () => {
-    const address = new URL(location.href);
-    address.searchParams.delete("offset");
-    const text = search?.value.trim();
-    if (text) address.searchParams.set("q", text);
-    else address.searchParams.delete("q");
-    history.replaceState(null, "", address);
-    await swap(address.pathname + address.search);
-  }, 250);
-}
-
-search?.addEventListener("input", typed);
 list.addEventListener("click", ticked);
 list.addEventListener("live:swapped", counted);
-document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(/** @type {Node} */ (event.target))) menu.removeAttribute("open");
-  }
-});
-document.addEventListener("keydown", (event) => {
-  const menu = event.key === "Escape" && document.activeElement?.closest("details.menu[open]");
-  if (menu) {
-    menu.removeAttribute("open");
-    menu.querySelector("summary")?.focus();
-  }
-});
 counted();

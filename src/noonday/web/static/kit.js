@@ -3,7 +3,7 @@
 // @ts-check
 
 import { isOn, switchLive } from "./live.js";
-import { switchKeys } from "./keys.js";
+import "./keys.js";
 import "./palette.js";
 
 const ZONE = "noonday_zone";
@@ -28,12 +28,28 @@ function ownZone() {
 function tellZone() {
   if (cookie(ZONE)) return;
   remember(ZONE, ownZone());
-  if (ownZone() !== "UTC" && cookie(ZONE)) location.reload();
+  if (ownZone() !== "UTC" && cookie(ZONE)) again();
 }
 
 function turnZone() {
   remember(ZONE, cookie(ZONE) === "UTC" ? ownZone() : "UTC");
+  again();
+}
+
+/** Load the page again, with the note that the server tells once. The answer to a form is left as it is: loading it
+ * again would send the form again. */
+function again() {
+  if (document.documentElement.hasAttribute("data-posted")) return say(`Times in ${cookie(ZONE)} from the next page on`);
+  history.replaceState({ note: document.querySelector("#note")?.textContent }, "");
   location.reload();
+}
+
+function bringNote() {
+  const note = document.querySelector("#note");
+  if (!(note instanceof HTMLElement) || !history.state?.note) return;
+  note.textContent = history.state.note;
+  note.hidden = false;
+  history.replaceState(null, "");
 }
 
 function turnTheme() {
@@ -45,13 +61,16 @@ function turnTheme() {
   say(`Theme: ${next}`);
 }
 
+let silence = 0;
+
 /** @param {string} text told once, on the screen and to those who hear the page */
 export function say(text) {
   const place = document.querySelector("#said");
   if (!(place instanceof HTMLElement)) return;
   place.textContent = text;
   place.hidden = false;
-  setTimeout(() => (place.hidden = true), 4_000);
+  clearTimeout(silence);
+  silence = window.setTimeout(() => (place.hidden = true), 4_000);
 }
 
 /** @param {number} seconds */
@@ -87,7 +106,7 @@ const does = {
   },
 };
 
-/** Buttons: `data-does="theme"` does it, `data-opens="keys"` opens the dialog with that id.
+/** Buttons: `data-does="theme"` does it, `data-opens="help"` opens the dialog with that id.
  * @param {MouseEvent} event */
 function clicked(event) {
   const target = /** @type {Element} */ (event.target);
@@ -98,10 +117,22 @@ function clicked(event) {
     if (dialog instanceof HTMLDialogElement) dialog.showModal();
   }
   if (target instanceof HTMLDialogElement) target.close(); // the ground behind it
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (target.isConnected && !menu.contains(target)) menu.removeAttribute("open");
+  }
 }
 
+/** @param {KeyboardEvent} event */
+function escaped(event) {
+  const menu = event.key === "Escape" && document.activeElement?.closest("details.menu[open]");
+  if (!menu) return;
+  menu.removeAttribute("open");
+  menu.querySelector("summary")?.focus();
+}
+
+bringNote();
 tellZone();
 for (const button of document.querySelectorAll("[data-does][hidden], [data-opens][hidden]")) button.removeAttribute("hidden");
-document.querySelector("#use-keys")?.addEventListener("change", (event) => switchKeys(/** @type {HTMLInputElement} */ (event.target).checked));
 document.addEventListener("click", clicked);
+document.addEventListener("keydown", escaped);
 setInterval(keepTimesTrue, 10_000);

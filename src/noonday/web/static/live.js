@@ -1,7 +1,8 @@
 // Live pages: regions that stay true, over the one stream of events of this browser.
 //
 // In a page:      <section id="list" data-live="jobs executions">…</section>
-//   is fetched anew (from this page's address, or from `data-live-from`) when something of its topics happens.
+//   is fetched anew (from this page's address, or from `data-live-from`) when something of its topics happens;
+//   without topics, only when somebody calls `swap`.
 // In a component: const stop = listen(["executions"], (event) => …)   with event = {type, subject, time, data}
 //   or {type: "resync"} when something may have been missed: read again what you show.
 // @ts-check
@@ -14,6 +15,7 @@ export { isOn, listen, switchLive } from "./stream.js";
 /** @typedef {import("./stream.js").Told} Told */
 
 const PACE = 250; // ms between two refreshes, at least
+const PATIENCE = 3_000; // ms until what could not be fetched is tried again
 const NOTICES = new Map([
   ["reconnecting", "Connection lost. Reconnecting; what you see may be old."],
   ["out", "You are signed out. Load the page again to sign in."],
@@ -41,8 +43,9 @@ let busy = false;
 /** @param {Told} event */
 function refreshFor(event) {
   for (const region of document.querySelectorAll("[data-live][id]")) {
-    const topics = (region.getAttribute("data-live") ?? "").split(/\s+/);
-    if (event.type === "resync" || topics.includes(topicOf(event.type))) stale.add(addressOf(region));
+    const topics = (region.getAttribute("data-live") ?? "").split(/\s+/).filter(Boolean);
+    const about = event.type === "resync" ? topics.length > 0 : topics.includes(topicOf(event.type));
+    if (about) stale.add(addressOf(region));
   }
   void refresh();
 }
@@ -58,9 +61,15 @@ async function refresh() {
   const began = performance.now();
   const wanted = [...stale];
   stale.clear();
-  for (const address of wanted) await swap(address).catch(() => undefined);
+  let failed = false;
+  for (const address of wanted) {
+    await swap(address).catch(() => {
+      failed = true;
+      stale.add(address);
+    });
+  }
   // A server that takes its time is asked less often.
-  const wait = Math.max(PACE, 4 * (performance.now() - began));
+  const wait = Math.max(failed ? PATIENCE : PACE, 4 * (performance.now() - began));
   setTimeout(() => {
     busy = false;
     void refresh();
@@ -71,7 +80,8 @@ async function refresh() {
  * only those marked `data-live-errors`, so that a list stays while its search is being written.
  * @param {string} address */
 export async function swap(address) {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const answer = await fetch(address, { headers: { Accept: "text/html", "Noonday-Live": "yes" } });
+  if (answer.status >= 500) throw new Error(`${answer.status}`);
   const wrong = answer.status === 422;
   if ((!answer.ok && !wrong) || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -1,12 +1,14 @@
 // The palette (Ctrl or ⌘ and K): jobs, pages and actions by a few letters. `run nightly` runs, `pause` pauses.
 // @ts-check
 
+import { formToken } from "./door.js";
+
 /** @typedef {{word: string, hint: string, open: () => void}} Entry */
 
 const dialog = /** @type {HTMLDialogElement | null} */ (document.querySelector("#palette"));
 const input = /** @type {HTMLInputElement | null} */ (dialog?.querySelector("input") ?? null);
 const list = /** @type {HTMLElement | null} */ (dialog?.querySelector("[role=listbox]") ?? null);
-const VERBS = ["run", "pause", "resume"];
+const VERBS = (dialog?.dataset.verbs ?? "").split(" "); // what the reader may do
 const JOBS_SHOWN = 8;
 /** @type {Entry[]} */
 let entries = [];
@@ -54,11 +56,13 @@ function act(verb, id) {
   const form = document.createElement("form");
   form.method = "post";
   form.action = "/ui/bulk";
-  const field = document.createElement("input");
-  field.type = "hidden";
-  field.name = "one";
-  field.value = `${verb}:${id}`;
-  form.append(field);
+  for (const [name, value] of Object.entries({ one: `${verb}:${id}`, form_token: formToken() })) {
+    const field = document.createElement("input");
+    field.type = "hidden";
+    field.name = name;
+    field.value = value;
+    form.append(field);
+  }
   document.body.append(form);
   form.submit();
 }

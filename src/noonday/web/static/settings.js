@@ -1,23 +1,5 @@
-// Settings: copy the new key, and ask for a service only where the role needs one.
+// Settings: ask for a service only where the role needs one; a zone typed is a zone chosen.
 // @ts-check
-
-/** @param {HTMLInputElement} field */
-async function copy(field) {
-  field.select();
-  try {
-    await navigator.clipboard.writeText(field.value);
-  } catch {
-    document.execCommand("copy"); // plain http has no clipboard of its own
-  }
-}
-
-for (const button of document.querySelectorAll("[data-copies]")) {
-  button.removeAttribute("hidden");
-  button.addEventListener("click", async () => {
-    await copy(/** @type {HTMLInputElement} */ (document.getElementById(button.getAttribute("data-copies") ?? "")));
-    button.textContent = "Copied";
-  });
-}
 
 const role = document.getElementById("key-role");
 if (role instanceof HTMLSelectElement) {
@@ -32,7 +14,6 @@ if (role instanceof HTMLSelectElement) {
   show();
 }
 
-// A zone typed is a zone chosen.
 const other = document.querySelector('input[name="other"]');
 const chosen = document.querySelector('input[name="zone"][value="other"]');
 if (chosen instanceof HTMLInputElement) other?.addEventListener("input", () => (chosen.checked = true));

@@ -1,11 +1,18 @@
 // ONE stream of events per browser: the tab that holds the lock reads it and tells the others. Used by live.js.
+//
+// The page says up to which event it knows everything (`data-position`); the stream is read on from there. A tab that
+// hears of an event knows from `before` whether it missed one, and then reads again what it shows.
 // @ts-check
 
+import { keep, kept } from "./kept.js";
+
 /** @typedef {{id?: string, type: string, time?: string, subject?: string | null, data?: any}} Told */
+/** @typedef {{kind: "hello" | "state" | "part", state?: string, event?: Told, before?: string, last?: string}} Message */
 
 const STREAM = "/api/events";
 const NAME = "noonday-live";
 const SILENCE = 40_000; // ms without a sign of life; the server gives one every 15 s
+const POLL = 15_000; // ms between looks where the server keeps no events
 const TOPICS = {
   job: "jobs", execution: "executions", executions: "executions", breaker: "breakers",
   instance: "instances", leader: "instances", engine: "instances", service: "services", output: "output",
@@ -13,11 +20,14 @@ const TOPICS = {
 
 /** @type {Set<{topics: Set<string>, heard: (event: Told) => void}>} */
 const listeners = new Set();
-const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(NAME) : null;
-let last = ""; // the number of the newest event that any tab told
+const shared = "locks" in navigator && "BroadcastChannel" in globalThis; // not on plain http from another host
+const channel = shared ? new BroadcastChannel(NAME) : null;
+let last = document.documentElement.dataset.position ?? ""; // all up to this event is on the page, or was told
 let alive = Date.now(); // when any tab last had a sign of life
 let state = "connecting";
+let leads = false;
 let changed = () => {};
+let hurry = () => {};
 
 /** @param {string} type */
 export function topicOf(type) {
@@ -36,14 +46,18 @@ export function listen(topics, heard) {
 }
 
 export function isOn() {
-  return localStorage.getItem(NAME) !== "off";
+  return kept(NAME) !== "off";
 }
 
 /** @param {boolean} on */
 export function switchLive(on) {
-  localStorage.setItem(NAME, on ? "on" : "off");
+  keep(NAME, on ? "on" : "off");
+  switched();
+}
+
+function switched() {
   changed();
-  if (on) tell({ type: "resync" });
+  tell({ type: "resync" });
 }
 
 /** connecting, live, reconnecting, off; out = signed out */
@@ -63,48 +77,44 @@ function tell(event) {
   for (const one of listeners) if (event.type === "resync" || one.topics.has(topic)) one.heard(event);
 }
 
-/** @param {{kind: string, state?: string, event?: Told, last?: string}} message */
+/** @param {string} next */
+function enter(next) {
+  state = next;
+  changed();
+}
+
+/** @param {Message} message */
 function everywhere(message) {
   channel?.postMessage(message);
   received(message);
 }
 
-/** @param {{kind: string, state?: string, event?: Told, last?: string}} message */
+/** @param {Message} message */
 function received(message) {
   if (message.kind === "hello") {
-    if (leads) channel?.postMessage({ kind: "state", state, last });
+    if (leads) channel?.postMessage({ kind: "state", state, before: last, last });
     return;
   }
   alive = Date.now();
-  last = message.last || last;
+  const missed = Number(message.before) > Number(last);
+  last = message.last ?? last;
   if (message.state) enter(message.state);
-  if (message.event) tell(message.event);
+  if (missed) tell({ type: "resync" });
+  else if (message.event) tell(message.event);
 }
-
-/** What happened before the stream began, or while it was cut, was not told: read again then.
- * @param {string} next */
-function enter(next) {
-  const begins = next === "live" && state !== "live";
-  state = next;
-  changed();
-  if (begins) tell({ type: "resync" });
-}
-
-let leads = false;
 
 /** Read the stream until `signal`, again and again; each time on from the last event that was heard.
  * @param {AbortSignal} signal */
 async function read(signal) {
   for (let tries = 0; !signal.aborted; tries++) {
     const attempt = new AbortController();
-    const watch = setInterval(() => Date.now() - heardAt > SILENCE && attempt.abort(), 5_000);
     let heardAt = Date.now();
+    const watch = setInterval(() => Date.now() - heardAt > SILENCE && attempt.abort(), 5_000);
     try {
-      const from = last ? `?last_event_id=${last}` : "";
-      const answer = await fetch(STREAM + from, { signal: AbortSignal.any([signal, attempt.signal]) });
+      const answer = await fetch(`${STREAM}?last_event_id=${last}`, { signal: AbortSignal.any([signal, attempt.signal]) });
       if (answer.status === 401 || answer.status === 403) return everywhere({ kind: "state", state: "out" });
       if (!answer.ok || !answer.body) throw new Error(`${answer.status}`);
-      everywhere({ kind: "state", state: "live" });
+      everywhere({ kind: "state", state: "live", before: last, last });
       const lines = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let rest = ""; ; ) {
         const { value, done } = await lines.read();
@@ -114,7 +124,6 @@ async function read(signal) {
         const parts = (rest + value).split("\n\n");
         rest = parts.pop() ?? "";
         for (const part of parts) bring(part);
-        everywhere({ kind: "beat", last });
       }
     } catch {
       // cut off: come again below
@@ -123,40 +132,50 @@ async function read(signal) {
     }
     if (signal.aborted) return;
     everywhere({ kind: "state", state: "reconnecting" });
-    await new Promise((go) => setTimeout(go, Math.min(1_000 * 2 ** tries, 15_000) * (0.5 + Math.random() / 2)));
+    await pause(Math.min(1_000 * 2 ** tries, 15_000) * (0.5 + Math.random() / 2));
   }
 }
 
-/** @param {string} part one event as it is on the wire */
+/** @param {string} part an event or a sign of life, as it is on the wire */
 function bring(part) {
-  let data = "";
+  let [id, data] = [last, ""];
   for (const line of part.split("\n")) {
-    if (line.startsWith("id:")) last = line.slice(3).trim();
+    if (line.startsWith("id:")) id = line.slice(3).trim();
     if (line.startsWith("data:")) data += line.slice(5).trim();
   }
-  if (data) everywhere({ kind: "event", event: JSON.parse(data), last });
+  everywhere({ kind: "part", event: data ? JSON.parse(data) : undefined, before: last, last: id });
+}
+
+/** @param {number} ms or less, if the reader or the network comes back
+ * @returns {Promise<void>} */
+function pause(ms) {
+  return new Promise((go) => {
+    setTimeout(go, ms);
+    hurry = go;
+  });
 }
 
 /** Wait for the lock, lead while it is ours; with `steal`, take it from a tab that fell asleep.
  * @param {boolean} [steal] */
 async function follow(steal = false) {
   const end = new AbortController();
-  let robbed = false;
+  addEventListener("pagehide", () => end.abort(), { once: true });
+  channel?.postMessage({ kind: "hello" });
   try {
-    await navigator.locks.request(NAME, steal ? { steal } : {}, async () => {
+    await navigator.locks.request(NAME, steal ? { steal } : { signal: end.signal }, async () => {
       leads = true;
-      addEventListener("pagehide", () => end.abort(), { once: true });
       await read(end.signal);
     });
+    leads = false;
   } catch {
-    robbed = true; // by a tab that did not hear us: we slept
-    end.abort();
+    leads = false;
+    if (end.signal.aborted) return;
+    end.abort(); // robbed by a tab that did not hear us: we slept
+    void follow();
   }
-  leads = false;
-  if (robbed) void follow();
 }
 
-/** Without locks (plain http on another address) each tab that is looked at reads for itself. */
+/** Each tab that is looked at reads for itself. */
 function alone() {
   let end = new AbortController();
   const look = () => {
@@ -166,12 +185,13 @@ function alone() {
   };
   document.addEventListener("visibilitychange", look);
   addEventListener("pagehide", () => end.abort());
-  look();
+  return look;
 }
 
 function woken() {
   if (document.visibilityState !== "visible" || state === "out") return;
-  if (!leads && Date.now() - alive > SILENCE && "locks" in navigator) {
+  hurry();
+  if (shared && !leads && Date.now() - alive > SILENCE) {
     enter("reconnecting");
     alive = Date.now();
     void follow(true);
@@ -180,16 +200,17 @@ function woken() {
 
 /** Take part: lead, or hear from the tab that does. */
 export function begin() {
+  addEventListener("storage", (event) => event.key === NAME && switched());
+  if (!last) {
+    enter("live");
+    setInterval(() => tell({ type: "resync" }), POLL);
+    return;
+  }
   channel?.addEventListener("message", (event) => received(event.data));
-  channel?.postMessage({ kind: "hello" });
+  const again = shared ? () => void follow() : alone();
+  again();
   document.addEventListener("visibilitychange", woken);
-  addEventListener("storage", (event) => event.key === NAME && changed());
+  addEventListener("online", woken);
   setInterval(woken, 10_000);
-  if ("locks" in navigator) void follow();
-  else alone();
-  addEventListener("pageshow", (event) => {
-    if (!event.persisted) return; // kept by the browser and shown again
-    tell({ type: "resync" });
-    if ("locks" in navigator) void follow();
-  });
+  addEventListener("pageshow", (event) => event.persisted && again()); // kept by the browser and shown again
 }

@@ -3,8 +3,10 @@
 
 import { span } from "./kit.js";
 
-/** @typedef {[start: number, end: number, state: string, count: number, id: string | null, late: number]} Mark */
-/** @typedef {{since: number, span: number, tracks: Mark[][]}} Data */
+/** What the page says of a mark; what is nothing at its end is left out.
+ * @typedef {[start: number, took?: number, state?: number, id?: string | null, count?: number, late?: number]} Told */
+/** @typedef {{start: number, end: number, state: string, id: string | null, count: number, late: number}} Mark */
+/** @typedef {{since: number, span: number, words: string[], tracks: Told[][]}} Data */
 
 const NEAR = 8; // px from a mark at which the pointer still means it
 const SVG = "http://www.w3.org/2000/svg";
@@ -32,7 +34,11 @@ class TimeLine extends HTMLElement {
 
   /** @param {Element} track */
   #marks(track) {
-    return this.data.tracks[Number(track.getAttribute("data-track"))] ?? [];
+    const { tracks, words } = this.data;
+    const told = tracks[Number(track.getAttribute("data-track"))] ?? [];
+    return told.map(([start, took = 0, state = 0, id = null, count = 1, late = 0]) => ({
+      start, end: start + took, state: words[state], id, count, late,
+    }));
   }
 
   /** @param {MouseEvent} event @returns {[Element, Mark] | null} */
@@ -45,7 +51,7 @@ class TimeLine extends HTMLElement {
     let best = null;
     let least = NEAR * perPixel;
     for (const mark of this.#marks(track)) {
-      const away = Math.max(mark[0] - at, at - mark[1], 0);
+      const away = Math.max(mark.start - at, at - mark.end, 0);
       if (away < least || (away === 0 && least === 0)) [best, least] = [mark, away];
     }
     return best && [track, best];
@@ -98,7 +104,7 @@ class TimeLine extends HTMLElement {
     if (tip.textContent !== words) tip.textContent = words;
     const box = track.getBoundingClientRect();
     const own = this.getBoundingClientRect();
-    const x = box.left - own.left + Math.max((mark[0] / this.data.span) * box.width, 0);
+    const x = box.left - own.left + Math.max((mark.start / this.data.span) * box.width, 0);
     tip.style.setProperty("--x", `${x}px`);
     tip.style.setProperty("--y", `${box.bottom - own.top + 6}px`);
     tip.hidden = false;
@@ -110,9 +116,9 @@ class TimeLine extends HTMLElement {
     this.querySelector(".mark")?.remove();
     const frame = document.createElementNS(SVG, "rect");
     const unit = 1000 / this.data.span;
-    const left = Math.max(mark[0], 0) * unit;
+    const left = Math.max(mark.start, 0) * unit;
     for (const [name, value] of Object.entries({ class: "mark", x: left, y: 0, height: 24 })) frame.setAttribute(name, `${value}`);
-    frame.setAttribute("width", `${Math.max(Math.min(mark[1], this.data.span) * unit - left, 2)}`);
+    frame.setAttribute("width", `${Math.max(Math.min(mark.end, this.data.span) * unit - left, 2)}`);
     track.append(frame);
   }
 
@@ -123,7 +129,7 @@ class TimeLine extends HTMLElement {
   }
 
   /** @param {Element} track @param {Mark} mark */
-  #words(track, [start, end, state, count, id, late]) {
+  #words(track, { start, end, state, count, late }) {
     const job = track.getAttribute("data-job");
     const first = this.#clock(start);
     const took = end - start >= 1 ? `, ${state === "planned" ? "about " : ""}${span(end - start)}` : "";
@@ -141,7 +147,7 @@ class TimeLine extends HTMLElement {
   }
 
   /** @param {Element} track @param {Mark} mark */
-  #open(track, [start, end, state, count, id]) {
+  #open(track, { start, end, state, id }) {
     const job = track.getAttribute("data-job") ?? "";
     const at = (/** @type {number} */ seconds) => new Date((this.data.since + seconds) * 1000).toISOString();
     if (id) location.href = `/ui/runs/${id}`;

@@ -23,6 +23,7 @@ from noonday.web.pages import Page, Show
 router = APIRouter(include_in_schema=False)
 
 HOME: Final = "/ui/calendar"
+_LISTED: Final = 100
 
 MonthText = Annotated[str, Query(pattern=r"^([0-9]{4}-[0-9]{2})?$")]
 
@@ -34,17 +35,21 @@ async def calendar(
     today = show.now.astimezone(show.reader.zone).date()
     first = _first(month) if month else (day or today).replace(day=1)
     found = await ask.calendars.month(first, show.reader.zone, own_service(who))
-    closed = await run_in_threadpool(closed_on, found.limited, day) if day else []
+    return await run_in_threadpool(_page, show, found, today, day)
+
+
+def _page(show: Page, found: Month, today: date, day: date | None) -> Response:
     return show.html(
         "calendar.html",
         found=found,
         today=today,
         day=_find(found, day),
-        closed=closed,
+        closed=closed_on(found.limited, day) if day else [],
         earlier=f"{HOME}?month={found.first - timedelta(days=1):%Y-%m}",
         later=f"{HOME}?month={found.first + timedelta(days=31):%Y-%m}",
         limited=[
-            (job, explain_availability(job.timing.availability), _shut(show, job)) for job in found.limited
+            (job, explain_availability(job.timing.availability), _shut(show, job))
+            for job in found.limited[:_LISTED]
         ],
         runs=_runs(show, day),
         tracks=_tracks(show, day),

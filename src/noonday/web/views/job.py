@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -22,9 +23,12 @@ from noonday.domain.job import Job
 from noonday.domain.schedule import Cron, Interval
 from noonday.store.audit import AuditFilter
 from noonday.store.history import ExecutionFilter
+from noonday.store.registrations import Kind
 from noonday.web import diffs, graphs, trends
 from noonday.web.pages import Page, Show
+from noonday.web.pauses import offers
 from noonday.web.views.runs import CAUSES, why
+from noonday.web.words import moment
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,6 +63,8 @@ async def shown(ask: Ask, show: Page, ref: str, tab: str, status: int = 200, **m
         standing=standing,
         words=await asyncio.to_thread(explain, standing.job.timing, standing.job.id),
         home=address_of(standing.job),
+        skips=standing.next_at and moment(standing.next_at, show.reader.zone, show.now),
+        offers=offers(show.now, show.reader.zone),
         tabs=TABS,
         tab=tab,
         **more,
@@ -149,18 +155,31 @@ async def dependencies(job: Ref, show: Show, ask: Ask, who: Who) -> Response:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedTrigger:
+    """What the form for a trigger holds, and what is wrong with it."""
+
+    kind: str = Kind.WEBHOOK.value
+    pattern: str = ""
+    wrong: str = ""
+
+
 @router.get("/ui/jobs/{job}/triggers", dependencies=[needs(Right.READ)])
 async def triggers(job: Ref, show: Show, ask: Ask) -> Response:
+    return await triggers_of(ask, show, job, TypedTrigger())
+
+
+async def triggers_of(ask: Ask, show: Page, job: str, typed: TypedTrigger, status: int = 200) -> Response:
     return await shown(
         ask,
         show,
         job,
         "triggers",
+        status,
         server=str(show.request.base_url).rstrip("/"),
         signed=bool(ask.webhook_secrets),
         heard=ask.pubsub_enabled,
-        typed={},
-        wrong={},
+        typed=typed,
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
@@ -15,15 +14,15 @@ from noonday.control.secrets import redacted, restored
 from noonday.control.snapshots import difference
 from noonday.domain.access import Right
 from noonday.domain.errors import Invalid, Problem
-from noonday.store.registrations import Kind
 from noonday.web import diffs, words
-from noonday.web.forms import Fields, Sent
+from noonday.web.forms import Sent
 from noonday.web.pages import Page, Show
-from noonday.web.views.job import Ref, address_of, pretty, shown
+from noonday.web.pauses import until_of
+from noonday.web.views.job import Ref, TypedTrigger, address_of, pretty, shown, triggers_of
+from noonday.web.views.triggers import kind_of
 
 router = APIRouter(include_in_schema=False, prefix="/ui/jobs/{job}")
 
-_FARTHEST: Final = 366 * 24  # hours
 To = Annotated[int, Query(ge=1, le=(1 << 31) - 1)]
 
 
@@ -61,27 +60,21 @@ def _config(text: str, stored: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None if made == stored else made
 
 
+@router.get("/pause", dependencies=[needs(Right.OPERATE)])
+async def ask_pause(job: Ref, show: Show, ask: Ask) -> Response:
+    return await shown(ask, show, job, "pause", until="", wrong=None)
+
+
 @router.post("/pause", dependencies=[needs(Right.OPERATE)])
 async def pause(job: Ref, show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
-    until = _until(sent, show)
-    paused = await ask.jobs.pause(job, who.name, until=until)
-    for_how_long = "until somebody resumes it" if until is None else f"for {words.span(until - show.now)}"
-    return show.back_to(address_of(paused), f"{paused.name} is paused {for_how_long}.")
-
-
-def _until(sent: Fields, show: Page) -> datetime | None:
-    """`hours` from now, or `until` on the reader's clock."""
-    hours, text = sent.text("hours"), sent.text("until")
-    if hours:
-        if not (hours.isdecimal() and 0 < int(hours) <= _FARTHEST):
-            raise Invalid(Problem("hours", f"is not a number from 1 to {_FARTHEST}"))
-        return show.now + timedelta(hours=int(hours))
-    if not text:
-        return None
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=show.reader.zone)
-    except ValueError:
-        raise Invalid(Problem("until", "is no time: write 2027-01-31T02:00")) from None
+        until = until_of(sent, show.reader.zone)
+        paused = await ask.jobs.pause(job, who.name, until=until)
+    except Invalid as error:
+        typed, wrong = sent.text("until"), error.problems[0].message
+        return await shown(ask, show, job, "pause", 422, until=typed, wrong=wrong)
+    end = "until somebody resumes it" if until is None else f"until {words.moment(until, show.reader.zone)}"
+    return show.back_to(address_of(paused), f"{paused.name} is paused {end}.")
 
 
 @router.post("/resume", dependencies=[needs(Right.OPERATE)])
@@ -91,10 +84,17 @@ async def resume(job: Ref, show: Show, ask: Ask, who: Who, sent: Sent) -> Respon
 
 
 @router.post("/skip-next", dependencies=[needs(Right.OPERATE)])
-async def skip_next(job: Ref, show: Show, ask: Ask, who: Who) -> Response:
-    before = (await ask.insights.standing(job)).next_at
+async def skip_next(job: Ref, show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
+    """The run that the button named; if that is not the next any more, none."""
+    standing = await ask.insights.standing(job)
+    due, seen = standing.next_at, sent.text("at")
+    if due is not None and seen and seen != due.isoformat():
+        name = standing.job.name
+        return show.back_to(
+            address_of(standing.job), f"Nothing is skipped: {name} has another next run by now."
+        )
     left = await ask.jobs.skip_next(job, who.name)
-    when = "" if before is None else f" {before.astimezone(show.reader.zone):at %Y-%m-%d %H:%M:%S %Z}"
+    when = "" if due is None else f" at {words.moment(due, show.reader.zone)}"
     return show.back_to(address_of(left), f"The next run of {left.name}{when} will not happen.")
 
 
@@ -159,9 +159,13 @@ async def revert(job: Ref, show: Show, ask: Ask, who: Who, sent: Sent) -> Respon
 
 @router.post("/triggers", dependencies=[needs(Right.EDIT)])
 async def register(job: Ref, show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
-    kind = Kind.CHANNEL if sent.text("kind") == Kind.CHANNEL.value else Kind.WEBHOOK
-    made = await ask.triggers.register(kind, job, sent.text("pattern"), who.name)
-    return show.back_to(address_of(made, "triggers"), f"{made.name} now waits for {sent.text('pattern')}.")
+    kind, pattern = kind_of(sent), sent.text("pattern")
+    try:
+        made = await ask.triggers.register(kind, job, pattern, who.name)
+    except Invalid as error:
+        typed = TypedTrigger(kind=kind.value, pattern=pattern, wrong=error.problems[0].message)
+        return await triggers_of(ask, show, job, typed, 422)
+    return show.back_to(address_of(made, "triggers"), f"{made.name} now waits for {pattern}.")
 
 
 @router.post("/triggers/remove", dependencies=[needs(Right.EDIT)])

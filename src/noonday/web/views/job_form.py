@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Final
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.bodies import JobBody
 from noonday.api.callers import Who, needs
 from noonday.api.rehearsing import changes as changed_fields
 from noonday.api.schedules import to_timing
@@ -19,14 +20,16 @@ from noonday.api.services import Ask, Services
 from noonday.api.targets import target_json
 from noonday.control.errors import Outdated
 from noonday.control.jobs import Verb
-from noonday.control.previewing import explained
+from noonday.control.previewing import cron_parts, explained
 from noonday.control.rehearsal import Rehearsal
 from noonday.domain.access import Caller, Right
 from noonday.domain.errors import Conflict, Invalid
+from noonday.domain.explain import explain
 from noonday.domain.job import Job, JobId
 from noonday.ids import new_id
+from noonday.store.jobs import JobFilter
 from noonday.web.collisions import collisions
-from noonday.web.diffs import changes
+from noonday.web.diffs import Change, changes
 from noonday.web.forms import Fields, Sent
 from noonday.web.job_fields import body_of, field_of, schedule_of
 from noonday.web.job_values import fresh_values, values_of
@@ -36,6 +39,13 @@ from noonday.web.zones import zone_names
 router = APIRouter(include_in_schema=False)
 
 _TIMES: Final = 10
+_EXAMPLE: Final = {
+    "name": "hello",
+    "schedule_type": "interval",
+    "interval_minutes": 10,
+    "interval_type": "seconds",
+    "target": {"type": "command", "argv": ["echo", "on the dot"]},
+}
 JobRef = Annotated[str, Path(alias="job", max_length=200)]
 From = Annotated[str | None, Query(alias="from", max_length=200)]
 
@@ -69,11 +79,19 @@ async def create(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
         job = to_job(body_of(sent), JobId(new_id(show.now)), show.now, ask.defaults)
         if sent.text("do") == "review":
             seen = await ask.jobs.rehearse(partial(ask.jobs.created, job=job, by=who.name))
-            return _review(show, sent, seen, form)
+            return await _review(show, sent, seen, form)
         made = await ask.jobs.create(job, who.name)
     except (Invalid, Conflict) as error:
         return await _form(show, ask, _wrong(form, error), error)
     return show.back_to(f"/ui/jobs/{quote(made.name, safe='')}", f"{made.name} was made.")
+
+
+@router.post("/ui/new/example", dependencies=[needs(Right.EDIT)])
+async def example(show: Show, ask: Ask, who: Who) -> Response:
+    """The job of the first steps."""
+    body = JobBody.model_validate(_EXAMPLE)
+    made = await ask.jobs.create(to_job(body, JobId(new_id(show.now)), show.now, ask.defaults), who.name)
+    return show.back_to(f"/ui/jobs/{made.name}", f"{made.name} was made. It runs every ten seconds.")
 
 
 @router.get("/ui/jobs/{job}/edit", dependencies=[needs(Right.EDIT)])
@@ -92,7 +110,7 @@ async def change(show: Show, ask: Ask, who: Who, job: JobRef, sent: Sent) -> Res
         verb = await _edit(ask, who, sent, form)
         if sent.text("do") != "save":
             seen = await ask.jobs.rehearse(verb, old.id)
-            return _review(show, sent, seen, form)
+            return await _review(show, sent, seen, form)
         made = await ask.jobs.do(verb)
     except Outdated:
         return await _outdated(show, ask, who, sent, old)
@@ -105,7 +123,7 @@ async def change(show: Show, ask: Ask, who: Who, job: JobRef, sent: Sent) -> Res
 async def preview(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
     """The part of the form that explains the schedule, while somebody types."""
     shown = await _explained(show, ask, who, sent, sent.text("job"))
-    return show.html("job_preview.html", **shown)
+    return show.html("job_explained.html", **shown)
 
 
 async def _edit(ask: Services, who: Caller, sent: Fields, form: _Form) -> Verb:
@@ -135,6 +153,7 @@ async def _form(show: Page, ask: Services, form: _Form, error: Exception | None 
         status,
         form=form,
         v=form.values,
+        errors=form.errors or _by_field(shown["problems"]),
         services=services,
         zones=zone_names(),
         **shown,
@@ -145,27 +164,27 @@ async def _explained(
     show: Page, ask: Services, who: Caller | None, fields: Fields, job_id: str
 ) -> dict[str, Any]:
     """What the preview shows; a wrong schedule is told at its field."""
+    cron = cron_parts(fields.text("cron_expression"))
     try:
         timing = to_timing(schedule_of(fields), show.now)
         found = await run_in_threadpool(explained, timing, job_id, _TIMES, show.now)
     except Invalid as error:
         problems = [(field_of(one.field), one.message) for one in error.problems]
-        return {"found": None, "zone": "UTC", "problems": problems, "crowd": ()}
+        return {"found": None, "zone": "UTC", "problems": problems, "crowd": (), "cron": cron}
     first = found.moments[0].at if found.moments else None
     crowd = await collisions(ask, who, first, job_id) if first else ()
-    return {"found": found, "zone": timing.timezone, "problems": [], "crowd": crowd}
+    return {"found": found, "zone": timing.timezone, "problems": [], "crowd": crowd, "cron": cron}
 
 
-def _review(show: Page, sent: Fields, seen: Rehearsal, form: _Form) -> Response:
-    listed = changed_fields(seen)
-    before = {one["field"]: one["before"] for one in listed}
-    after = {one["field"]: one["after"] for one in listed}
+async def _review(show: Page, sent: Fields, seen: Rehearsal, form: _Form) -> Response:
+    assert seen.after is not None
     return show.html(
         "job_review.html",
         form=form,
         job=seen.after,
-        changes=changes(before, after) if seen.before else [],
-        secretly=[one["field"] for one in listed if one["before"] == one["after"]],
+        words=await run_in_threadpool(explain, seen.after.timing, seen.after.id),
+        made=_made(seen) if seen.before else [],
+        secretly=[one["field"] for one in changed_fields(seen) if one["before"] == one["after"]],
         hidden=_hidden(sent),
     )
 
@@ -177,25 +196,30 @@ async def _outdated(show: Page, ask: Services, who: Caller, sent: Fields, now: J
         seen = await ask.jobs.rehearse(await _edit(ask, who, sent, form), now.id)
     except (Invalid, Conflict) as error:
         return await _form(show, ask, _wrong(form, error), error)
+    last = (await ask.audit.revision(now.id, now.revision)).made
+    by = last.actor if last else ""
+    return show.html("job_outdated.html", 412, job=now, by=by, made=_made(seen), hidden=_hidden(sent))
+
+
+def _made(seen: Rehearsal) -> list[Change]:
     listed = changed_fields(seen)
-    return show.html(
-        "job_outdated.html",
-        412,
-        job=now,
-        changes=changes(
-            {one["field"]: one["before"] for one in listed}, {one["field"]: one["after"] for one in listed}
-        ),
-        hidden=_hidden(sent),
-    )
+    before = {one["field"]: one["before"] for one in listed}
+    return changes(before, {one["field"]: one["after"] for one in listed})
 
 
 def _wrong(form: _Form, error: Invalid | Conflict) -> _Form:
-    if isinstance(error, Conflict):
-        return _Form(values=form.values, job=form.job, revision=form.revision, refused=str(error))
-    errors: dict[str, list[str]] = {}
-    for problem in error.problems:
-        errors.setdefault(field_of(problem.field), []).append(problem.message)
-    return _Form(values=form.values, job=form.job, revision=form.revision, errors=errors)
+    if isinstance(error, Invalid):
+        return replace(form, errors=_by_field((field_of(one.field), one.message) for one in error.problems))
+    if form.job is None or form.values.get("name") != form.job.name:
+        return replace(form, errors={"name": [str(error)]})
+    return replace(form, refused=str(error))
+
+
+def _by_field(problems: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, message in problems:
+        found.setdefault(name, []).append(message)
+    return found
 
 
 def _sent_values(sent: Fields) -> dict[str, str]:
@@ -220,5 +244,6 @@ async def _values(ask: Services, job: Job) -> dict[str, str]:
 
 async def _parents(ask: Services, job: Job) -> dict[str, str]:
     """The names of the jobs that it waits for or follows, by id."""
-    ids = {*job.depends_on, *job.on_success_of}
-    return {str(one): (await ask.jobs.get(one)).name for one in ids}
+    ids = frozenset({*job.depends_on, *job.on_success_of})
+    found = await ask.jobs.find(JobFilter(ids=ids), limit=max(len(ids), 1))
+    return {str(one.id): one.name for one in found.items}

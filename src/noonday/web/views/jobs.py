@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
@@ -21,16 +21,22 @@ from noonday.domain.explain import explain
 from noonday.domain.job import Lane
 from noonday.store.jobs import JobFilter
 from noonday.web import searches
+from noonday.web.facets import Choice, choices, one_of
 from noonday.web.pages import Page, Show
 
 router = APIRouter(include_in_schema=False)
 
 _PAGE: Final = 50
-_MOST_VALUES: Final = 15  # of a facet, the most frequent ones
-_FACETS: Final = {"type": "Type", "service": "Service", "tag": "Tag", "priority": "Priority"}
-_STATES: Final = tuple(search_fields.JOBS.fields["status"].choices)
+_MENUS: Final = {"next": "Due", "type": "Type", "service": "Service", "tag": "Tag", "priority": "Priority"}
+_SOON: Final = {"<1h": "within the hour", "<1d": "within a day", "<7d": "within a week"}
+_ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "status": tuple(search_fields.JOBS.fields["status"].choices),
+    "type": tuple(search_fields.JOBS.fields["type"].choices),
+    "priority": tuple(str(lane.value) for lane in sorted(Lane)),
+}
+_WORDS: Final = {"priority": {str(lane.value): lane.name.lower() for lane in Lane}}
 _SORTS: Final = {"name": "Job", "status": "State", "next_run_at": "Next", "last_run_at": "Last"}
-READY: Final = (
+_READY: Final = (
     ("next:<1h", "due within the hour"),
     ("last_status:failed", "failed last time"),
     ("paused:yes", "paused"),
@@ -44,17 +50,6 @@ Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
 Sort = Annotated[str, Query(pattern=rf"^-?({'|'.join(_SORTS)})$")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
-    """A value of a facet: its word, how many jobs have it, and where a click leads."""
-
-    value: str
-    word: str
-    jobs: int
-    chosen: bool
-    address: str
-
-
 @router.get("/ui/jobs", dependencies=[needs(Right.READ)])
 async def jobs(
     show: Show, ask: Ask, who: Who, q: Q = "", sort: Sort = "name", offset: Offset = 0
@@ -66,8 +61,8 @@ async def jobs(
     except Invalid as error:
         wrong = error.problems[0].message
     wanted = JobFilter(terms=terms, service=own_service(who))
-    found = await ask.listing.look(wanted, limit=_PAGE, offset=offset, order=sort)
-    facets = {} if wrong else dict(_facets(found.facets, q, sort))
+    soon = {span: searching.parse(f"next:{span}", search_fields.JOBS, show.now)[0] for span in _SOON}
+    found = await ask.listing.look(wanted, limit=_PAGE, offset=offset, order=sort, soon=soon)
     return show.html(
         "jobs.html",
         422 if wrong else 200,
@@ -79,63 +74,38 @@ async def jobs(
         strips=found.strips,
         rates={job_id: success_rate(bars) for job_id, bars in found.strips.items()},
         schedules={job.id: explain(job.timing, job.id) for job in found.page.items},
-        facets=facets,
-        names=_FACETS,
+        facets={} if wrong else _facets(found.facets, q, sort),
+        menus=_MENUS,
         fields=sorted(search_fields.JOBS.fields),
-        ready=[(address_of(text), word) for text, word in READY],
+        ready=[(address_of(text), word) for text, word in _READY],
         columns=_columns(q, sort),
         fewer=_fewer(q, sort),
-        pages=_pages(q, sort, offset, found.page.total),
+        address=_further(q, sort),
         actions=_actions(who),
-        base=_base(show),
+        server=_base(show),
         tagged=lambda tag: address_of(searches.toggled("", "tag", tag)),
     )
 
 
-def address_of(q: str = "", sort: str = "name", offset: int = 0) -> str:
-    parts = {"q": q, "sort": "" if sort == "name" else sort, "offset": offset or ""}
+def address_of(q: str = "", sort: str = "name") -> str:
+    parts = {"q": q, "sort": "" if sort == "name" else sort}
     given = urlencode({name: value for name, value in parts.items() if value})
     return f"/ui/jobs?{given}" if given else "/ui/jobs"
 
 
-def _facets(found: Facets, q: str, sort: str) -> Iterator[tuple[str, list[_Choice]]]:
-    for field, counts in found.items():
-        chosen = searches.chosen(q, field)
-        words = {str(lane.value): lane.name.lower() for lane in Lane} if field == "priority" else {}
-        picked = {value: counts.get(value, 0) for value in _picked(chosen, words)}
-        first = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:_MOST_VALUES]
-        values = {**dict(first), **picked}
-        yield (
-            field,
-            [_choice(q, sort, field, value, values[value], words) for value in _in_order(field, values)],
-        )
+def _further(q: str, sort: str) -> str:
+    """Of a page of the list, up to the number of its first job."""
+    start = address_of(q, sort)
+    return f"{start}{'&' if '?' in start else '?'}offset="
 
 
-def _picked(chosen: set[str], words: Mapping[str, str]) -> set[str]:
-    """Values as the counts know them: a priority may have been written as a word."""
-    numbers = {word: value for value, word in words.items()}
-    return {numbers.get(value, value) for value in chosen}
-
-
-def _in_order(field: str, values: Mapping[str, int]) -> list[str]:
-    if field == "status":
-        return [state for state in _STATES if state in values]
-    if field == "priority":
-        return sorted(values)
-    return list(values)
-
-
-def _choice(q: str, sort: str, field: str, value: str, jobs: int, words: Mapping[str, str]) -> _Choice:
-    word = words.get(value, value)
-    written = searches.chosen(q, field)
-    term = value if value in written else word
-    return _Choice(
-        value=value,
-        word=word,
-        jobs=jobs,
-        chosen=term in written,
-        address=address_of(searches.toggled(q, field, term), sort),
-    )
+def _facets(found: Facets, q: str, sort: str) -> dict[str, list[Choice]]:
+    lead = partial(address_of, sort=sort)
+    made = {
+        field: choices(q, field, counts, lead, order=_ORDERS.get(field, ()), words=_WORDS.get(field))
+        for field, counts in found.items()
+    }
+    return made | {"next": one_of(q, "next", found["next"], lead, _SOON)}
 
 
 def _columns(q: str, sort: str) -> list[tuple[str, str, str, str]]:
@@ -150,15 +120,6 @@ def _columns(q: str, sort: str) -> list[tuple[str, str, str, str]]:
 def _fewer(q: str, sort: str) -> list[tuple[str, str]]:
     """The search with one of its words left out, for each of them."""
     return [(word, address_of(rest, sort)) for word, rest in searches.without_each(q)]
-
-
-def _pages(q: str, sort: str, offset: int, total: int) -> dict[str, str]:
-    found = {}
-    if offset:
-        found["prev"] = address_of(q, sort, max(offset - _PAGE, 0))
-    if offset + _PAGE < total:
-        found["next"] = address_of(q, sort, offset + _PAGE)
-    return found
 
 
 def _actions(who: Caller) -> list[str]:

@@ -14,7 +14,7 @@ from noonday.api.paging import own_service
 from noonday.api.services import Ask
 from noonday.control.forecast import Forecast
 from noonday.control.loads import Coming, Past
-from noonday.control.rebalance import Wish
+from noonday.control.rebalance import Distribution, Wish
 from noonday.domain.access import Right
 from noonday.domain.explain import explain
 from noonday.domain.heat import HOUR, hour_of, quietest
@@ -23,6 +23,7 @@ from noonday.domain.rebalance import Move
 from noonday.web.forms import Fields, Sent
 from noonday.web.heats import Row, heat_rows, instant, midnight, runs_due
 from noonday.web.pages import Page, Show
+from noonday.web.zones import Moment
 
 router = APIRouter(include_in_schema=False)
 
@@ -52,6 +53,12 @@ async def load(
     past = await ask.loads.past(week.since, week.now, service)
     coming = await ask.loads.coming(week.until, service)
     today = await ask.rebalancing.distribution(15, service)
+    return await run_in_threadpool(_page, show, week, past, coming, today, shown)
+
+
+def _page(
+    show: Page, week: _Day, past: Past, coming: Coming, today: Distribution, shown: Show7x24
+) -> Response:
     return show.html(
         "load.html",
         show=shown,
@@ -62,14 +69,17 @@ async def load(
         coming=coming,
         planned=sum(coming.starts.values()),
         today=today,
-        quiet=quietest(today.load, _QUIET) if today.load.total else [],
+        quiet=[
+            (at, starts, f"{HOME}/hour?at={instant(hour_of(at))}")
+            for at, starts in (quietest(today.load, _QUIET) if today.load.total else [])
+        ],
         peak=max(today.load.starts),
         hour_now=hour_of(show.now),
     )
 
 
 @router.get(f"{HOME}/hour", dependencies=[needs(Right.READ)])
-async def hour(show: Show, ask: Ask, who: Who, at: datetime | None = None) -> Response:
+async def hour(show: Show, ask: Ask, who: Who, at: Moment | None = None) -> Response:
     """What is planned for one hour, by the minute; for this one, unless another is named."""
     at = at or show.now
     since = hour_of(at if at.tzinfo else at.replace(tzinfo=show.reader.zone))
@@ -86,7 +96,9 @@ async def hour(show: Show, ask: Ask, who: Who, at: datetime | None = None) -> Re
         found=found,
         minutes=minutes,
         peak=max(minutes),
-        past=runs_due(since, HOUR),
+        past=runs_due(since, HOUR) if since <= show.now else None,
+        earlier=f"{HOME}/hour?at={instant(since - HOUR)}",
+        later=f"{HOME}/hour?at={instant(since + HOUR)}",
         tracks=f"/ui/timeline?span=1h&at={instant(since + HOUR / 2)}",
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from noonday.api.callers import Who, needs
+from noonday.api.paging import own_service
 from noonday.api.services import Ask
 from noonday.control.secrets import redacted
 from noonday.domain.access import Right
@@ -17,13 +17,13 @@ from noonday.domain.errors import NotFound
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.domain.job import Job
 from noonday.domain.outcome import Result
+from noonday.domain.output import plain
 from noonday.web import journeys
 from noonday.web.pages import Show
 from noonday.web.views.runs import CAUSES, why
 
 router = APIRouter(include_in_schema=False)
 
-_LAST_WORDS: Final = timedelta(seconds=5)
 _SHOWN: Final = 20_000  # characters of output on the page itself, for those without scripts
 
 Ref = Annotated[str, Path(max_length=200)]
@@ -31,18 +31,23 @@ Which = Annotated[int | None, Query(ge=1, le=1 << 31)]
 
 
 @router.get("/ui/runs/{execution}", dependencies=[needs(Right.READ)])
-async def run(execution: Ref, show: Show, ask: Ask, attempt: Which = None) -> Response:
+async def run(execution: Ref, show: Show, ask: Ask, who: Who, attempt: Which = None) -> Response:
     found = await ask.executions.get(execution)
     attempts = await ask.executions.attempts(found.id)
+    around = await ask.executions.around(found, own_service(who))
     running = {found.attempt} if found.state is ExecutionState.RUNNING else set()
     wrote = sorted(running.union(await ask.outputs.attempts(found.id)))
     wanted = attempt if attempt in wrote else None
+    text = await ask.outputs.end(found.id, wanted, _SHOWN) if wrote else ""
     return show.html(
         "run.html",
         run=found,
         job=await _job(ask, found),
         why=why(found),
         cause=CAUSES[found.cause],
+        around=around,
+        compared=journeys.compared(found, around.usual, show.now),
+        trace=found.trace if found.attempt else found.trace_id,
         steps=journeys.steps(found, show.now),
         bars=journeys.bars(found, attempts, show.now),
         width=journeys.WIDTH,
@@ -51,9 +56,10 @@ async def run(execution: Ref, show: Show, ask: Ask, attempt: Which = None) -> Re
         value=_pretty(redacted(found.result.value)),
         metadata=_pretty(redacted(dict(found.result.metadata))) if found.result.metadata else "",
         wrote=wrote,
-        writes=bool(wrote) or _may_write(found, show.now),
+        writes=bool(wrote) or found.state.open,
         attempt=wanted,
-        text=(await ask.outputs.whole(found.id, wanted))[-_SHOWN:] if wrote else found.result.output_tail,
+        text=plain(text),
+        cut=len(text) >= _SHOWN,
     )
 
 
@@ -86,13 +92,6 @@ async def _job(ask: Ask, execution: Execution) -> Job | None:
         return await ask.jobs.get(execution.job_id)
     except NotFound:
         return None
-
-
-def _may_write(execution: Execution, now: datetime) -> bool:
-    """It may yet, or its last words are on their way to the store."""
-    if execution.state.open or execution.completed_at is None:
-        return execution.state.open
-    return bool(execution.result.output_tail) and now - execution.completed_at < _LAST_WORDS
 
 
 def _pretty(value: Any) -> str:

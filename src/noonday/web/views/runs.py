@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
@@ -16,15 +18,16 @@ from noonday.domain.access import Right
 from noonday.domain.errors import Invalid
 from noonday.domain.events import SKIP_WORDS, WAIT_WORDS
 from noonday.domain.execution import Cause, Execution, ExecutionState
-from noonday.store.glances import STRETCH
 from noonday.store.history import ExecutionFilter
 from noonday.store.pages import Mark
 from noonday.web import searches
+from noonday.web.facets import choices, one_of
 from noonday.web.pages import Show
 
 router = APIRouter(include_in_schema=False)
 
 _PAGE: Final = 50
+_MENUS: Final = {"cause": "Cause", "due": "Due", "service": "Service", "tag": "Tag"}
 CAUSES: Final[Mapping[str, str]] = {
     Cause.SCHEDULE: "its schedule",
     Cause.MANUAL: "by hand",
@@ -33,6 +36,7 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.UPSTREAM: "the job before it",
     Cause.BACKFILL: "a backfill",
 }
+_DUE: Final = {"<1h": "in the last hour", "<1d": "in the last day", "<7d": "in the last week"}
 _READY: Final = (
     ("status:failed ended:<1d", "failed since yesterday"),
     ("status:running", "running now"),
@@ -50,7 +54,9 @@ After = Annotated[str, Query(max_length=4096)]
 async def runs(show: Show, ask: Ask, who: Who, q: Q = "", after: After = "") -> Response:
     wrong, terms, mark = _asked(show, q, after)
     wanted = ExecutionFilter(terms=terms, service=own_service(who))
-    found = await ask.executions.glance(wanted, limit=_PAGE, after=mark)
+    found, of_jobs = await asyncio.gather(
+        ask.executions.glance(wanted, limit=_PAGE, after=mark), ask.listing.of_runs(wanted, after=mark)
+    )
     cursor = cursor_of(found.next)
     return show.html(
         "runs.html",
@@ -59,10 +65,19 @@ async def runs(show: Show, ask: Ask, who: Who, q: Q = "", after: After = "") -> 
         after=after,
         wrong=wrong,
         found=found,
-        stretch=STRETCH,
-        states=_choices(q, "status", found.states, [state.value for state in ExecutionState]),
-        causes=_choices(q, "cause", found.causes, [cause.value for cause in Cause]),
+        facets={
+            "status": choices(q, "status", found.states, address_of, order=tuple(ExecutionState)),
+            "cause": [
+                replace(one, word=CAUSES[one.value])
+                for one in choices(q, "cause", found.causes, address_of, order=tuple(Cause))
+            ],
+            "due": one_of(q, "due", {}, address_of, _DUE),
+            "service": choices(q, "service", of_jobs["service"], address_of),
+            "tag": choices(q, "tag", of_jobs["tag"], address_of),
+        },
+        menus=_MENUS,
         words=CAUSES,
+        fields=sorted(search_fields.EXECUTIONS.fields),
         why={one.id: why(one) for one in found.items},
         ready=[(address_of(text), word) for text, word in _READY],
         fewer=[(word, address_of(rest)) for word, rest in searches.without_each(q)],
@@ -91,15 +106,3 @@ def _asked(show: Show, q: str, after: str) -> tuple[str | None, tuple[searching.
         return None, searching.parse(q, search_fields.EXECUTIONS, show.now), mark_of(after) if after else None
     except Invalid as error:
         return error.problems[0].message, (), None
-
-
-def _choices(
-    q: str, field: str, counts: Mapping[str, int], order: list[str]
-) -> list[tuple[str, int, bool, str]]:
-    """Each value that there is or that is chosen: how often, whether chosen, and where a click leads."""
-    chosen = searches.chosen(q, field)
-    return [
-        (value, counts.get(value, 0), value in chosen, address_of(searches.toggled(q, field, value)))
-        for value in order
-        if value in counts or value in chosen
-    ]

@@ -17,14 +17,14 @@ from noonday.api.door.cookies import SESSION_COOKIE
 from noonday.api.services import Ask, Services
 from noonday.domain.access import RIGHTS, Caller, Right, Role
 from noonday.domain.errors import Conflict, Invalid, invalid
+from noonday.web.agents import named
 from noonday.web.forms import Fields, Sent
-from noonday.web.pages import THEME_COOKIE, THEMES, ZONE_COOKIE, Page, Show
+from noonday.web.pages import THEME_COOKIE, THEMES, YEAR, ZONE_COOKIE, Page, Show
 
 router = APIRouter(include_in_schema=False)
 
 HERE: Final = "/ui/settings"
 _KEYS_SHOWN: Final = 50
-_YEAR: Final = 365 * 86_400
 _LIFETIMES: Final = {"": "never", "1": "in a day", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 _HOLDERS: Final = {
     Role.VIEWER: "looks, and changes nothing",
@@ -52,15 +52,23 @@ async def choose(show: Show, sent: Sent) -> Response:
     theme = sent.text("theme")
     if theme not in THEMES:
         raise invalid("theme", theme, f"is none of {', '.join(THEMES)}")
-    answer.set_cookie(THEME_COOKIE, theme, max_age=_YEAR, samesite="lax")
+    answer.set_cookie(THEME_COOKIE, theme, max_age=YEAR, samesite="lax")
     zone = {"mine": "", "utc": "UTC"}.get(sent.text("zone"), sent.text("other"))
     if not zone:
         answer.delete_cookie(ZONE_COOKIE)  # the browser tells its own with the next page
     elif zone in available_timezones():
-        answer.set_cookie(ZONE_COOKIE, zone, max_age=_YEAR, samesite="lax")
+        answer.set_cookie(ZONE_COOKIE, zone, max_age=YEAR, samesite="lax")
     else:
         raise invalid("zone", zone, "is not a time zone; write one such as Europe/Berlin")
     return answer
+
+
+@router.post(f"{HERE}/sessions/end", dependencies=[needs(Right.READ)])
+async def end_other_sessions(show: Show, ask: Ask) -> Response:
+    session = await ask.sessions.find(show.request.cookies.get(SESSION_COOKIE, ""))
+    ended = 0 if session is None else await ask.sessions.end_others(session)
+    where = "in 1 other browser" if ended == 1 else f"in {ended:,} other browsers"
+    return show.back_to(f"{HERE}#you", f"You are signed out {where}.")
 
 
 @router.post(f"{HERE}/keys", dependencies=[needs(Right.ACCESS)])
@@ -110,6 +118,7 @@ async def _page(
 ) -> Response:
     """`shown` tells what became of a form: a key that was made, or what is wrong and what was typed."""
     everyone = await ask.service_urls.everyone()
+    session = await ask.sessions.find(show.request.cookies.get(SESSION_COOKIE, ""))
     lines = ask.settings() if who.may(Right.MANAGE) else ()
     usual: dict[str, Any] = {
         "made": None,
@@ -123,7 +132,9 @@ async def _page(
         422 if "typed" in shown else 201 if "made" in shown else 200,
         **usual | shown,
         me=caller_json(who),
-        session=await ask.sessions.find(show.request.cookies.get(SESSION_COOKIE, "")),
+        session=session,
+        sessions=await ask.sessions.of_same(session) if session else [],
+        named=named,
         keys=await ask.keys.page(limit=_KEYS_SHOWN, offset=offset) if who.may(Right.ACCESS) else None,
         services=[service_json(known) for known in everyone if who.owns(known.name)],
         lines=[line for line in lines if not changed or line.origin != "default"],

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from noonday.api.callers import Who, needs
 from noonday.api.paging import own_service
 from noonday.api.services import Ask
-from noonday.control.timeline import Drawn, Grouping, Timeline, Wanted
+from noonday.control.timeline import MOST_TRACKS, Drawn, Grouping, Timeline, Wanted
 from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.domain.errors import Invalid
@@ -21,6 +21,7 @@ from noonday.store.jobs import JobFilter
 from noonday.web import lines
 from noonday.web.heats import instant
 from noonday.web.pages import Page, Show
+from noonday.web.zones import Moment
 
 router = APIRouter(include_in_schema=False)
 
@@ -34,7 +35,6 @@ _SPANS: Final = {
     "7d": timedelta(days=7),
 }
 HOME: Final = "/ui/timeline"
-_PAGE: Final = 100
 
 Span = Literal["1h", "3h", "6h", "12h", "24h", "3d", "7d"]
 
@@ -44,9 +44,10 @@ class Choices(BaseModel):
 
     q: Annotated[str, Field(max_length=searching.LONGEST)] = ""
     span: Span = "24h"
-    at: datetime | None = None  # the middle of the span; now, unless given
+    at: Moment | None = None  # the middle of the span; now, unless given
     group: Grouping = Grouping.SERVICE
     busy: bool = False
+    limit: Annotated[int, Field(ge=1, le=MOST_TRACKS)] = 100
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
     def address(self, **changes: object) -> str:
@@ -80,7 +81,7 @@ async def timeline(show: Show, ask: Ask, who: Who, chosen: Annotated[Choices, Qu
             until=middle + chosen.length / 2,
             filter=JobFilter(terms=terms, service=own_service(who)),
             group=chosen.group,
-            limit=_PAGE,
+            limit=chosen.limit,
             offset=chosen.offset,
         )
     )
@@ -98,7 +99,8 @@ def _page(show: Page, chosen: Choices, found: Timeline, wrong: str | None) -> Re
         found=found,
         tracks=shown,
         spans=list(_SPANS),
-        limit=_PAGE,
+        closer=_zoomed(chosen, -1),
+        wider=_zoomed(chosen, 1),
         earlier=chosen.address(at=middle - chosen.length / 2),
         later=chosen.address(at=middle + chosen.length / 2),
         marks={one.track.job_id: lines.paths(one.line, found.since, found.until) for one in shown},
@@ -109,9 +111,16 @@ def _page(show: Page, chosen: Choices, found: Timeline, wrong: str | None) -> Re
     )
 
 
+def _zoomed(chosen: Choices, steps: int) -> str | None:
+    """The address of the next span that is shorter or longer; None at the end."""
+    place = list(_SPANS).index(chosen.span) + steps
+    return chosen.address(span=list(_SPANS)[place]) if 0 <= place < len(_SPANS) else None
+
+
 def _data(found: Timeline, shown: list[Drawn]) -> dict[str, object]:
     return {
         "since": found.since.timestamp(),
         "span": (found.until - found.since).total_seconds(),
-        "tracks": lines.data_of(tuple(shown), found.since),
+        "words": lines.WORDS,
+        "tracks": lines.data_of(shown, found.since),
     }

@@ -16,7 +16,7 @@ from noonday.domain.errors import Conflict, Invalid, NotFound
 from noonday.domain.trigger import event_of
 from noonday.store.registrations import Kind, Registration
 from noonday.store.webhooks import Call
-from noonday.web.forms import Sent
+from noonday.web.forms import Fields, Sent
 from noonday.web.pages import Page, Show
 
 router = APIRouter(include_in_schema=False)
@@ -67,7 +67,7 @@ async def triggers(
 
 @router.post(f"{HOME}/register", dependencies=[needs(Right.EDIT)])
 async def register(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
-    kind = Kind.CHANNEL if sent.text("kind") == Kind.CHANNEL else Kind.WEBHOOK
+    kind = kind_of(sent)
     job, pattern = sent.text("job"), sent.text("pattern")
     try:
         made = await ask.triggers.register(kind, job, pattern, who.name)
@@ -85,7 +85,7 @@ async def register(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
 
 @router.post(f"{HOME}/jobs/{{job}}/remove", dependencies=[needs(Right.EDIT)])
 async def remove(job: str, show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
-    kind = Kind.CHANNEL if sent.text("kind") == Kind.CHANNEL else Kind.WEBHOOK
+    kind = kind_of(sent)
     changed, _ = await ask.triggers.remove(job, who.name, kind)
     what = "Calls" if kind is Kind.WEBHOOK else "Messages"
     return show.back_to(HOME, f"{what} do not start {changed.name} any more; its schedule stays.")
@@ -103,6 +103,10 @@ async def fire(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
     started = len(receipt.delivery.started)
     what = f"{started:,} {'job' if started == 1 else 'jobs'} started" if started else "No job waits for it"
     return show.back_to(f"{HOME}#deliveries", f"{receipt.delivery.path} was called. {what}.")
+
+
+def kind_of(sent: Fields) -> Kind:
+    return Kind.CHANNEL if sent.text("kind") == Kind.CHANNEL else Kind.WEBHOOK
 
 
 async def _shown(

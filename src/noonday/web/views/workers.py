@@ -13,10 +13,10 @@ from noonday.api.services import Ask
 from noonday.control.engines import Choice
 from noonday.control.instances import Peer
 from noonday.domain.access import Right
-from noonday.domain.errors import Invalid, invalid
+from noonday.domain.errors import Invalid, NotFound, Problem, invalid
 from noonday.domain.execution import Road
 from noonday.web.forms import Fields, Sent
-from noonday.web.pages import Page, Show
+from noonday.web.pages import Show
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,36 +60,29 @@ async def move(show: Show, ask: Ask, who: Who, sent: Sent) -> Response:
     """First what would move, and after a second press what has moved."""
     sure = sent.checked("sure")
     try:
-        choice, road = _choice(sent), _road(sent)
+        road = _road(sent)
+        moved = await ask.engines.move(_choice(sent), road, who.name, dry_run=not sure)
     except Invalid as error:
-        return _asked(show, sent, wrong=error.problems[0].message)
-    moved = await ask.engines.move(choice, road, who.name, dry_run=not sure)
+        wrong = {one.field: one.message for one in error.problems}
+        return show.html("workers_move.html", 422, sent=sent, wrong=wrong, count=0)
+    except NotFound as error:
+        return show.html("workers_move.html", 422, sent=sent, wrong={"jobs": str(error)}, count=0)
     if sure:
         what = "1 job" if moved.count == 1 else f"{moved.count:,} jobs"
         return show.back_to(f"{HOME}#engines", f"{what} moved to version {road.value}.")
-    return _asked(show, sent, count=moved.count, names=moved.names[:_SHOWN], road=road)
-
-
-def _asked(
-    show: Page,
-    sent: Fields,
-    *,
-    wrong: str | None = None,
-    count: int = 0,
-    names: tuple[str, ...] = (),
-    road: Road | None = None,
-) -> Response:
-    shown = {"wrong": wrong, "count": count, "names": names, "road": road}
-    return show.html("workers_move.html", 422 if wrong else 200, sent=sent, **shown)
+    names = moved.names[:_SHOWN]
+    return show.html("workers_move.html", sent=sent, wrong={}, count=moved.count, names=names, road=road)
 
 
 def _choice(sent: Fields) -> Choice:
-    names = tuple(name for name in sent.text("jobs").splitlines() if name.strip())
-    which = sent.text("which")
+    which, tag = sent.text("which"), sent.text("tag")
+    names = tuple(name.strip() for name in sent.text("jobs").splitlines() if name.strip())
+    if which == "tag" and not tag:
+        raise Invalid(Problem("tag", "write the tag of the jobs that move"))
+    if which == "jobs" and not names:
+        raise Invalid(Problem("jobs", "name at least one job"))
     return Choice(
-        all=which == "all",
-        tag=sent.text("tag") or None if which == "tag" else None,
-        jobs=tuple(map(str.strip, names)) if which == "jobs" else (),
+        all=which == "all", tag=tag if which == "tag" else None, jobs=names if which == "jobs" else ()
     )
 
 

@@ -21,6 +21,7 @@ sessions = Table(
     Column("role", Text, nullable=False),
     Column("service", Text),
     Column("key_id", Id),
+    Column("agent", Text, nullable=False, server_default=sql("''")),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     Index("sessions_expires_idx", "expires_at"),
