@@ -55,6 +55,7 @@ _OLD_PAGE: Final = (
     "Nothing was done: since it was opened you signed in or out, or your browser forgot its cookies. What "
     "you sent is kept, so send it again if you meant it.",
 )
+_LOAD_AGAIN: Final = "Go back, load the page again and send it once more."
 
 
 class Refusals:
@@ -141,8 +142,8 @@ def _to_login(page: Page) -> Response:
 def _shown(page: Page, problem: Mapping[str, Any]) -> Response:
     heading, advice = _WORDS.get(problem["status"], _OTHERWISE)
     again = _sent_again(page.request) if _of_old_page(problem) else None
-    if again is not None:
-        heading, advice = _OLD_PAGE
+    if _of_old_page(problem):
+        heading, advice = _OLD_PAGE[0], _OLD_PAGE[1] if again is not None else _LOAD_AGAIN
     request = page.request
     return page.html(
         "refused.html",
