@@ -16,7 +16,6 @@ half-read reply behind: the connection is closed, and the next call gets another
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -32,9 +31,10 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as TooSlow
 
 from noonday.domain.errors import Invalid, Problem, RoadDown
+from noonday.patience import Patience
 
 PATIENCE = 2.0  # seconds for a call that does not block, connecting included
-_CONNECT_SECONDS = 1.0
+_FREE_WITHIN = 1.0  # seconds, when all connections are taken
 _MOST_CONNECTIONS = 32
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class RedisLink:
         if self._closed:
             raise RoadDown("the link to Redis is closed")
         try:
-            async with asyncio.timeout(patience):
+            async with Patience(patience):
                 if callable(work):
                     return await work()
                 return await self._execute(work, *arguments)
@@ -154,8 +154,8 @@ def _options(url: str) -> dict[str, Any]:
         raise _no_url("has no form that Redis knows: redis://, rediss:// or unix://") from None
     defaults = {
         "max_connections": _MOST_CONNECTIONS,
-        "timeout": _CONNECT_SECONDS,  # for a free connection
-        "socket_connect_timeout": _CONNECT_SECONDS,
+        "timeout": _FREE_WITHIN,
+        "socket_connect_timeout": None,  # as below
         "socket_read_size": 256 * 1024,  # as much as the event loop reads at once
     }
     fixed = {

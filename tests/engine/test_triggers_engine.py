@@ -79,7 +79,10 @@ class Cluster:
 
         async def followed() -> bool:
             listed = await self.link.call("PUBSUB", "CHANNELS", f"{self.prefix}:*")
-            return set(listed) - {f"{self.prefix}:notices"} == set(names)
+            if set(listed) - {f"{self.prefix}:notices"} != set(names):
+                return False
+            counted = await self.link.call("PUBSUB", "NUMSUB", *names)
+            return set(counted[1::2]) <= {1}  # who led before may not have let go yet
 
         await until(followed)
         if patterns:

@@ -83,3 +83,5 @@ async def test_it_can_be_read_without_a_script(path: str, watched: Watched) -> N
     assert await page.locator("h1").count() == 1
     assert await page.locator("main a[href^='/ui/jobs/']").count() > 1
     assert await page.get_by_text("A demonstration").is_visible()
+    assert await page.locator("button[hidden]").count() > 2, "what only a script can do"
+    assert await page.locator("[hidden]:visible").count() == 0

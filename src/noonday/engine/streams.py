@@ -13,6 +13,7 @@ from noonday.clock import Clock
 from noonday.domain.errors import RoadDown
 from noonday.domain.execution import Road
 from noonday.engine.loop import Actor, Wish, first_line
+from noonday.patience import Patience
 from noonday.ports import Queue
 
 log = structlog.get_logger(__name__)
@@ -105,7 +106,7 @@ class Streams(Actor):
     async def _bounded(self, call: Callable[[Queue], Awaitable[T]], wait: timedelta) -> T:
         assert self._queue is not None, "without a queue the road is never up"
         try:
-            async with asyncio.timeout(PATIENCE + wait.total_seconds()):
+            async with Patience(PATIENCE + wait.total_seconds()):
                 return await call(self._queue)
         except RoadDown:
             raise
