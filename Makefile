@@ -52,7 +52,7 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/dev.stamp ## measure executions per second and lateness (ARGS="--help" for the choices)
+bench: $(VENV)/dev.stamp ## measure it beside its peers and the machine's limits (ARGS="--quick --peers none", or --help)
 	$(BIN)/python -m bench $(ARGS)
 
 load: $(VENV)/dev.stamp ## press a real process with many clients while jobs keep the cores busy (ARGS="--database postgres")
@@ -76,7 +76,7 @@ lock: $(VENV)/dev.stamp ## write requirements/*.lock anew from pyproject.toml (U
 	@! grep -n '://' requirements/*.lock || { echo "a lock file names a host" >&2; exit 1; }
 
 clean: ## remove .venv, caches and build results; jobs and history in .noonday/ stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -not -path './.noonday/*' -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -1,179 +1,176 @@
-"""`python -m bench`: Noonday beside the machine's own limits, in one run; figures are ratios of medians."""
+"""`python -m bench`: Noonday, its peers and the machine's own limits, side by side in one run.
+
+Everybody works on the same servers, which keep what they are told as PostgreSQL does by default (fsync and
+synchronous_commit on). Redis is a cache here: nobody's figures include its disk. Wall-clock figures of a busy
+machine say little; the ratios of medians that were taken alternately say more.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import statistics
+import os
+import platform
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import count
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, LiteralString
 
 import psycopg
-from psycopg import sql
+import redis
 
-from bench import limits, pages, scenarios, stored
-from bench.machinery import Place, run
-from noonday.store import migrate
-from noonday.store.database import Database
+from bench import adding, burst, drain, fires, http_runs, idling, limits, pages, starting
+from bench.choice import QUICK, SECTIONS, Choice
+from bench.figures import Figure, Subject, alternately
+from bench.peers import environment, field
+from bench.peers.stage import Stage
+from bench.report import Run, as_json, markdown, write
+from noonday.clock import wall_clock
 from tests.servers import Server, start_postgres, start_redis  # the tests' own launcher of real servers
 
-_serial = count(1)
 RESULTS = Path(__file__).parent / "results"
-DATABASE_OF = {"sqlite": "sqlite", "postgres": "postgres", "streams": "postgres"}
+_MADE = {
+    "drain": drain.subjects,
+    "burst": burst.subjects,
+    "fires": fires.subjects,
+    "adding": adding.subjects,
+    "http": http_runs.subjects,
+    "start": starting.subjects,
+    "idle": idling.subjects,
+}
 
 
-class Templates:
-    """Migrated databases with a crowd of sleeping schedules, made once and copied for each measurement."""
-
-    def __init__(self, folder: Path, server: str | None, redis: str | None) -> None:
-        self._folder = folder
-        self._server = server
-        self._redis = redis
-        self._made: dict[tuple[str, int], str] = {}
-
-    @contextmanager
-    def fresh(self, road: str, crowd: int) -> Iterator[Place]:
-        """A copy, gone afterwards."""
-        kind = DATABASE_OF[road]
-        model = self._made.get((kind, crowd))
-        if model is None:
-            model = self._made[kind, crowd] = self._fill(kind, crowd)
-        name = f"bench_{next(_serial)}"
-        if kind == "sqlite":
-            path = self._folder / f"{name}.db"
-            shutil.copy(self._folder / f"{model}.db", path)
-            yield Place(f"sqlite:///{path}")
-            for left in self._folder.glob(f"{name}.db*"):
-                left.unlink()
-        else:
-            self._admin("CREATE DATABASE {} TEMPLATE {}", name, model)
-            yield Place(self._url(kind, name), self._redis if road == "streams" else None, name)
-            self._admin("DROP DATABASE {} WITH (FORCE)", name)
-
-    def _fill(self, kind: str, crowd: int) -> str:
-        name = f"crowd_{kind}_{crowd}"
-        if kind == "postgres":
-            self._admin("CREATE DATABASE {}", name)
-        url = self._url(kind, name)
-        migrate.upgrade(url)
-        db = Database(url)
-        if crowd > 1:
-            stored.add_crowd(db, crowd)
-        db.close_now()
-        return name
-
-    def _url(self, kind: str, name: str) -> str:
-        if kind == "sqlite":
-            return f"sqlite:///{self._folder}/{name}.db"
-        assert self._server is not None
-        return self._server.rpartition("/")[0] + "/" + name
-
-    def _admin(self, statement: LiteralString, *names: str) -> None:
-        assert self._server is not None
-        with psycopg.connect(self._server, autocommit=True) as connection:
-            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
+    for section in choice.sections:
+        if section == "limits":
+            yield from limits.subjects(stage, choice.count, choice.calls)
+        elif section in _MADE:
+            yield from _MADE[section](stage, choice)
 
 
-def machine_limit(kind: str, server: str | None) -> float:
-    if kind == "postgres":
-        assert server is not None
-        return limits.postgres(server)
-    with tempfile.TemporaryDirectory() as folder:
-        return limits.sqlite(Path(folder))
+def measure(choice: Choice, python: str) -> Run:
+    with tempfile.TemporaryDirectory(prefix="noonday-bench-") as folder, ExitStack() as exits:
+        stage = Stage(
+            postgres=_served(exits, start_postgres(durable=True)),
+            redis=_served(exits, start_redis()),
+            folder=Path(folder),
+            python=python,
+        )
+        machine = _machine(stage)
+        found: list[Figure] = []
+        try:
+            for section in choice.sections:  # a round of all of them would take an hour
+                found += _section(stage, replace(choice, sections=(section,)))
+        except KeyboardInterrupt:
+            _say("interrupted: only the sections before are told")
+    at = f"{wall_clock():%Y-%m-%d %H:%M} UTC"
+    return Run(at=at, machine=machine, rounds=choice.rounds, figures=found)
 
 
-def measure(
-    road: str, server: str | None, crowd: int, templates: Templates, chosen: argparse.Namespace
-) -> dict[str, Any]:
-    slots = chosen.slots
-    made: dict[str, Any] = {"road": road, "schedules": crowd, "slots": slots}
-    ours, machine = [], []
-    for _ in range(chosen.rounds):
-        machine.append(machine_limit(DATABASE_OF[road], server))
-        with templates.fresh(road, crowd) as place:
-            ours.append(run(scenarios.drain(place, chosen.drain, slots)))
-    made["limit_per_s"] = statistics.median(machine)
-    made["drain_per_s"] = statistics.median(ours)
-    made["drain_ratio"] = made["drain_per_s"] / made["limit_per_s"]
-    for rate in chosen.rates:
-        with templates.fresh(road, crowd) as place:
-            late = run(scenarios.steady(place, rate, chosen.seconds, slots))
-        made[f"late_{rate}"] = {"p50_ms": late.p50_ms, "p99_ms": late.p99_ms, "fired": late.fired}
-    with templates.fresh(road, crowd) as place:
-        started, durable = run(scenarios.burst(place, chosen.burst, slots))
-    made["burst"] = {"count": chosen.burst, "last_started_s": started, "durable_s": durable}
-    return made
+def _section(stage: Stage, choice: Choice) -> list[Figure]:
+    if choice.sections == ("pages",):
+        _say("pages")
+        return pages.figures(*choice.pages)
+    return alternately(list(subjects(stage, choice)), choice.rounds, _say)
 
 
-def tell(found: dict[str, Any]) -> None:
-    print(f"\n{found['road']}, {found['schedules']:,} stored schedules, {found['slots']} slots")
-    print(f"  machine's limit   {found['limit_per_s']:>10,.0f} executions/s: insert + two updates by 1,000")
-    print(
-        f"  drain             {found['drain_per_s']:>10,.0f} executions/s, ratio {found['drain_ratio']:.2f}"
+def _served(exits: ExitStack, server: Server) -> str:
+    exits.callback(server.stop)
+    return server.url
+
+
+def _machine(stage: Stage) -> dict[str, str]:
+    """What a figure depends on."""
+    with psycopg.connect(stage.postgres) as connection:
+        settings = ("server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers")
+        told = {name: connection.execute(f"show {name}").fetchone() for name in settings}
+    with redis.Redis.from_url(stage.redis) as client:
+        about = client.info("server")
+        kept = client.config_get("appendonly").get("appendonly", "?")
+    postgres = ", ".join(f"{name} {row[0]}" for name, row in told.items() if row)
+    name = "Valkey" if "valkey_version" in about else "Redis"
+    version = about.get("valkey_version") or about.get("redis_version")
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f} before",
+        "Python": platform.python_version(),
+        "PostgreSQL": postgres,
+        "SQLite": "journal_mode wal, synchronous full",
+        name: f"{version}, appendonly {kept}, no snapshots",
+        "processes": "one worker process each; ours with 10 slots, and all runs of history kept",
+    }
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+def choice_of(words: Sequence[str] | None = None) -> tuple[Choice, argparse.Namespace]:
+    parser = _parser()
+    told = parser.parse_args(words)
+    base = QUICK if told.quick else Choice()
+    sections = _among(parser, "--only", told.only, SECTIONS) if told.only else base.sections
+    families = frozenset(
+        () if told.peers == "none" else _among(parser, "--peers", told.peers, field.FAMILIES)
     )
-    if "before" in found:
-        print(f"  beside the database road: drain {found['before']:.2f} times as fast")
-    for name, late in found.items():
-        if name.startswith("late_"):
-            print(
-                f"  {name[5:]:>5} fires/s     p50 {late['p50_ms']:7.1f} ms   p99 {late['p99_ms']:7.1f} ms   "
-                f"fired {late['fired']:.1%}"
-            )
-    burst = found["burst"]
-    per_s = burst["count"] / burst["durable_s"]
-    print(
-        f"  burst of {burst['count']:,}    last started after {burst['last_started_s']:.2f} s, durable after "
-        f"{burst['durable_s']:.2f} s, ratio to the limit {per_s / found['limit_per_s']:.2f}"
+    given = {
+        name: getattr(told, name)
+        for name in ("rounds", "count", "workers", "burst", "seconds", "rates", "stored", "calls")
+        if getattr(told, name) is not None
+    }
+    return replace(base, sections=sections, families=families, **given), told
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers, one round: does it work?")
+    parser.add_argument("--only", metavar="SECTIONS", help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--peers",
+        default=",".join(field.FAMILIES),
+        metavar="NAMES",
+        help=f"none, or some of {', '.join(field.FAMILIES)} [all]",
     )
+    parser.add_argument("--rounds", type=int, help="of which the medians are taken [3]")
+    parser.add_argument("--count", type=int, help="tasks of a drain [20000]")
+    parser.add_argument("--workers", type=int, help="processes of a drain [1]")
+    parser.add_argument("--burst", type=int, help="runs due at one moment [10000]")
+    parser.add_argument("--rates", type=_numbers, help="fires a second [50,1000,5000]")
+    parser.add_argument("--seconds", type=int, help="of each rate [10]")
+    parser.add_argument("--stored", type=_numbers, help="schedules in the database [1000], e.g. 1000,1000000")
+    parser.add_argument("--calls", type=int, help="of HTTP targets [5000]")
+    parser.add_argument(
+        "--environment",
+        type=Path,
+        metavar="FOLDER",
+        help="where the peers are installed; without it they are installed into .bench/peers",
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="[bench/results]")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON, not as tables")
+    return parser
+
+
+def _among(parser: argparse.ArgumentParser, flag: str, words: str, known: Sequence[str]) -> tuple[str, ...]:
+    wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
+    if unknown := [word for word in wanted if word not in known]:
+        parser.error(f"{flag}: {', '.join(unknown)} is none of {', '.join(known)}")
+    return tuple(word for word in known if word in wanted)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(","))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--roads", default="sqlite,postgres,streams", help="streams: PostgreSQL and Redis")
-    parser.add_argument("--schedules", default="1000,100000,1000000", help="how many are stored")
-    parser.add_argument("--rates", default="50,200,1000", help="fires per second")
-    parser.add_argument("--seconds", type=int, default=10, help="of each steady rate")
-    parser.add_argument("--drain", type=int, default=20_000)
-    parser.add_argument("--burst", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3, help="of drain and limit; the median counts")
-    parser.add_argument("--slots", type=int, default=10)
-    parser.add_argument("--pages", type=int, default=10_000, help="jobs behind the measured pages, 0: none")
-    chosen = parser.parse_args()
-    chosen.rates = [int(rate) for rate in chosen.rates.split(",") if rate]
-    roads = chosen.roads.split(",")
-    if unknown := set(roads) - DATABASE_OF.keys():
-        parser.error(f"--roads: {', '.join(sorted(unknown))} is none of {', '.join(DATABASE_OF)}")
-    found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
-        url = _served(servers, start_postgres(durable=True)) if set(roads) - {"sqlite"} else None
-        redis = _served(servers, start_redis()) if "streams" in roads else None
-        if redis is not None:
-            print(f"machine's limit of a stream: {limits.streams(redis):,.0f} messages/s, by 500")
-        templates = Templates(Path(folder), url, redis)
-        for crowd in (int(text) for text in chosen.schedules.split(",")):
-            drained: dict[str, float] = {}
-            for road in roads:
-                found.append(measure(road, url, crowd, templates, chosen))
-                drained[road] = found[-1]["drain_per_s"]
-                if road == "streams" and "postgres" in drained:
-                    found[-1]["before"] = drained[road] / drained["postgres"]
-                tell(found[-1])
-    if chosen.pages:
-        found.append(pages.measure(chosen.pages))
-        pages.tell(found[-1])
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(json.dumps(found, indent=2) + "\n")
-    print(f"\nwritten to {RESULTS / 'latest.json'}")
-
-
-def _served(servers: ExitStack, server: Server) -> str:
-    servers.callback(server.stop)
-    return server.url
+    choice, told = choice_of()
+    python = sys.executable
+    if choice.families and set(choice.sections) - {"limits", "pages", "http"}:
+        python = environment.python_in(told.environment) if told.environment else environment.own_python()
+    run = measure(choice, python)
+    print(json.dumps(as_json(run), indent=2, ensure_ascii=False) if told.json else markdown(run))
+    for path in write(run, told.results, f"{wall_clock():%Y-%m-%d-%H%M}"):
+        _say(f"written to {path}")
 
 
 if __name__ == "__main__":

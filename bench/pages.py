@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from httpx2 import ASGITransport, AsyncClient
 
-from bench import stored
+from bench import crowd
+from bench.figures import Figure
 from noonday.api.app import create_app
 from noonday.api.services import ApiServices
 from noonday.clock import SystemClock
@@ -40,27 +41,35 @@ PATHS: Final = (
     "/ui/new",
 )
 OF_A_JOB: Final = ("/ui/jobs/crowd-7", "/ui/jobs/crowd-7/runs")
-MOST: Final = 25.0  # times as long as over nothing
 _ROUNDS: Final = 5
 _SPAN: Final = timedelta(days=7)
 
 
-def measure(jobs: int = 10_000, rows: int = 1_000_000) -> dict[str, Any]:
-    """Seconds of each page with nothing and with everything, and their ratio; of a job beside a few."""
+def figures(jobs: int, rows: int) -> list[Figure]:
+    """Each page with nothing and with everything behind it; those of a job beside few of them."""
     with tempfile.TemporaryDirectory() as folder:
         without = asyncio.run(_timed(_filled(folder, "empty"), PATHS))
         without |= asyncio.run(_timed(_filled(folder, "few", 10), OF_A_JOB))
         within = asyncio.run(_timed(_filled(folder, "full", jobs, rows), (*PATHS, *OF_A_JOB)))
-    pages = {
-        path: {
-            "empty_s": without[path][1],
-            "full_s": within[path][1],
-            "first_s": within[path][0],
-            "ratio": within[path][1] / without[path][1],
-        }
+    return [
+        Figure(
+            section="pages",
+            case=f"over {jobs:,} jobs and {rows:,} rows of history",
+            name=path,
+            role="ours",
+            rounds=(_values(within[path], without[path]),),
+        )
         for path in within
+    ]
+
+
+def _values(full: tuple[float, float], empty: tuple[float, float]) -> dict[str, float]:
+    return {
+        "full_ms": full[1] * 1000,
+        "empty_ms": empty[1] * 1000,
+        "first_ms": full[0] * 1000,
+        "ratio": full[1] / empty[1],
     }
-    return {"pages": pages, "jobs": jobs, "rows": rows}
 
 
 def _filled(folder: str, name: str, jobs: int = 0, rows: int = 0) -> str:
@@ -70,7 +79,7 @@ def _filled(folder: str, name: str, jobs: int = 0, rows: int = 0) -> str:
     migrate.upgrade(url)
     if jobs:
         db = Database(url)
-        stored.add_crowd(db, jobs)
+        crowd.add(db, jobs)
         _add_history(path, rows)
         asyncio.run(_tally(db))
         db.close_now()
@@ -82,19 +91,6 @@ async def _tally(db: Database) -> None:
     tallier = Tallier(db=db, clock=SystemClock(), config=config)
     while await tallier.run_once() != config.every:
         pass
-
-
-def tell(found: dict[str, Any]) -> None:
-    print(
-        f"\npages over {found['jobs']:,} jobs and {found['rows']:,} rows of history beside an empty database,"
-        " in the processor's time"
-    )
-    for path, page in found["pages"].items():
-        word = "" if page["ratio"] <= MOST else f"   more than {MOST:g} times"
-        print(
-            f"  {path:<26} {page['full_s'] * 1000:7.1f} ms beside {page['empty_s'] * 1000:6.1f} ms, "
-            f"ratio {page['ratio']:5.1f}, the first look {page['first_s'] * 1000:7.1f} ms{word}"
-        )
 
 
 async def _timed(url: str, paths: Iterable[str]) -> dict[str, tuple[float, float]]:
@@ -139,7 +135,3 @@ def _add_history(path: Path, rows: int) -> None:
             map(made, range(rows)),
         )
     connection.close()
-
-
-if __name__ == "__main__":
-    tell(measure())

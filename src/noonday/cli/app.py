@@ -41,6 +41,7 @@ _COMMANDS = (
     ("Run it", "scheduler", "worker:scheduler", "Run the planner alone."),
     ("Run it", "migrate", "migrate:app", "Bring the database to the schema of this version, or back."),
     ("Run it", "config", "config:config", "Print every setting in force and where it comes from."),
+    ("Run it", "bench", "bench:bench", "Measure how fast and how punctual it is here, on your servers."),
     ("Jobs", "jobs", "jobs:app", "Add, list, show, pause, resume, run, cancel and remove jobs."),
     ("Jobs", "history", "history:history", "What ran, what was skipped and why, newest first."),
     ("Jobs", "triggers", "triggers:app", "Which webhooks and channels start jobs; try a path, or call it."),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
 from noonday.cli.demo.fleet import FLEET, Member
 from noonday.cli.demo.telling import chance
@@ -23,6 +23,7 @@ _LONG: Final = 60.0  # seconds; what takes longer answers at once and reports ho
 _REPORTS: Final = 40
 _PATIENCE: Final = 10.0
 _MOST_BYTES: Final = 1 << 20
+_LINES: Final = {"http": HTTPConnection, "https": HTTPSConnection}
 
 
 def _path(member: Member) -> str:
@@ -39,9 +40,11 @@ class _Callback:
 
     def post(self, what: str, body: Mapping[str, Any]) -> None:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
-        with suppress(OSError):  # a scheduler that has gone away, or does not want to hear of it any more
-            request = Request(f"{self.url}/{what}", json.dumps(body).encode(), headers, method="POST")  # noqa: S310 - our own
-            urlopen(request, timeout=_PATIENCE).close()  # noqa: S310
+        at = urlsplit(self.url)
+        # The scheduler may have gone away, or may not want to hear of it any more.
+        with suppress(OSError), closing(_LINES[at.scheme](at.netloc, timeout=_PATIENCE)) as line:
+            line.request("POST", f"{at.path}/{what}", json.dumps(body).encode(), headers)
+            line.getresponse()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Schedulers: how each peer is given schedules and fires them."""

@@ -1,0 +1,1 @@
+"""Queues: how each peer is emptied, filled with no-op tasks and worked off."""
