@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from yarl import URL
 
 from noonday.domain.outcome import Accepted, Completed, Failed, Result
-from noonday.targets.bounds import KEPT_BYTES, NotJson, cut_text, kept_json, parse_json, with_counts
+from noonday.targets.bounds import (
+    KEPT_BYTES,
+    NotJson,
+    counts_in,
+    cut_text,
+    kept_answer,
+    kept_json,
+    parse_json,
+    with_counts,
+)
 
 _LONGEST_WAIT = timedelta(days=7)
 _LONGEST_SILENCE = timedelta(days=1)
@@ -20,15 +30,18 @@ _WORTH_A_RETRY = frozenset({408, 425, 429})
 _JOB_RESULT = frozenset(["success", "itemsProcessed", "itemsSucceeded", "itemsFailed", "error", "metadata"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class Answer(NamedTuple):
     url: URL
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    headers: Mapping[str, str] = NO_HEADERS  # asked for names in lower case
     body: bytes = b""  # the beginning
     received: int = 0
     cut: bool = False  # there was more than we read
-    timing: Mapping[str, int] = field(default_factory=dict)
+    first_byte_ms: int = 0
+    total_ms: int = 0
 
     @property
     def whole(self) -> bool:
@@ -58,22 +71,34 @@ class Answer:
 
 def bare_result(answer: Answer) -> Result:
     """Status, bytes and timing: what is known of every answer."""
-    metadata: dict[str, Any] = {"timing_ms": dict(answer.timing)}
+    return Result(status_code=answer.status, bytes_received=answer.received, metadata=_measured(answer))
+
+
+def _measured(answer: Answer) -> dict[str, Any]:
+    timing = {"first_byte": answer.first_byte_ms, "total": answer.total_ms}
+    metadata: dict[str, Any] = {"timing_ms": timing}
     if answer.cut:
         metadata["body_cut_at_bytes"] = answer.received
-    return Result(status_code=answer.status, bytes_received=answer.received, metadata=metadata)
+    return metadata
 
 
 def full_result(answer: Answer) -> Result:
     """The answer itself too: as a value where it is JSON, else as text."""
-    result = bare_result(answer)
     try:
         value = answer.json()
     except NotJson:
-        return replace(result, output_tail=answer.text())
-    kept, why_not = kept_json(value)
-    metadata = {**result.metadata, "value_dropped": why_not} if why_not else result.metadata
-    return with_counts(replace(result, value=kept, metadata=metadata), value)
+        return replace(bare_result(answer), output_tail=answer.text())
+    metadata = _measured(answer)
+    kept, why_not = kept_answer(value, answer.received)
+    if why_not:
+        metadata["value_dropped"] = why_not
+    return Result(
+        status_code=answer.status,
+        bytes_received=answer.received,
+        value=kept,
+        metadata=metadata,
+        **counts_in(value),
+    )
 
 
 def is_success(status: int, expected: tuple[int, ...]) -> bool:

@@ -18,15 +18,32 @@ _LARGEST_COUNT = 2**31 - 1
 
 # The seeds' words and ours; the first that is present counts.
 _COUNTS = {
-    "items_processed": ("itemsProcessed", "items_processed", "items_crawled"),
-    "items_succeeded": ("itemsSucceeded", "items_succeeded", "items_indexed"),
-    "items_failed": ("itemsFailed", "items_failed"),
+    "itemsProcessed": "items_processed",
+    "items_processed": "items_processed",
+    "items_crawled": "items_processed",
+    "itemsSucceeded": "items_succeeded",
+    "items_succeeded": "items_succeeded",
+    "items_indexed": "items_succeeded",
+    "itemsFailed": "items_failed",
+    "items_failed": "items_failed",
 }
+# No JSON grows by more when it is written again; 1e15 comes close as 1000000000000000.0
+_GROWTH = 8
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def clean_text(text: str) -> str:
     """PostgreSQL refuses NUL and no UTF-8 holds a lone surrogate; both become visible replacements."""
-    return text.replace("\x00", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode("utf-8")
+    text = text.replace("\x00", "\N{SYMBOL FOR NULL}")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -57,7 +74,7 @@ def plain_json(value: Any, depth: int = _DEPTH) -> Any:
             return clean_text(value)
         case list() | tuple():
             return [plain_json(item, depth - 1) for item in value]
-        case Mapping():
+        case dict() | Mapping():  # the first is found sooner
             return {_key(key): plain_json(item, depth - 1) for key, item in value.items()}
         case _:
             raise NotJson(f"{type(value).__qualname__} is not JSON")
@@ -71,13 +88,23 @@ def _key(key: object) -> str:
 
 def kept_json(value: Any, limit: int = KEPT_BYTES) -> tuple[Any, str | None]:
     """The value as it is kept, or None and the reason why it is not."""
+    if value is None:
+        return None, None
     try:
-        plain = plain_json(value)
-        size = len(json.dumps(plain, ensure_ascii=False).encode())
+        return _if_short(plain_json(value), limit)
     except (NotJson, RecursionError) as exc:
         return None, str(exc)
     except ValueError:  # an integer of thousands of digits has no text
         return None, "a number is too long"
+
+
+def kept_answer(parsed: Any, read: int, limit: int = KEPT_BYTES) -> tuple[Any, str | None]:
+    """Like kept_json, for what parse_json made of so many bytes: it is plain, and has a text."""
+    return (parsed, None) if read * _GROWTH <= limit else _if_short(parsed, limit)
+
+
+def _if_short(plain: Any, limit: int) -> tuple[Any, str | None]:
+    size = len(_encode(plain).encode())
     if size > limit:
         return None, f"{size} bytes of JSON, more than the {limit} that are kept"
     return plain, None
@@ -86,9 +113,16 @@ def kept_json(value: Any, limit: int = KEPT_BYTES) -> tuple[Any, str | None]:
 def parse_json(data: bytes) -> Any:
     """Raises NotJson for whatever is not strict, shallow JSON."""
     try:
-        return plain_json(json.loads(data))
+        return _decoder.decode(data.decode()) if _is_harmless(data) else plain_json(json.loads(data))
     except (ValueError, RecursionError) as exc:
         raise NotJson(str(exc)) from exc
+
+
+def _is_harmless(data: bytes) -> bool:
+    """Is JSON of these bytes plain as it is? It cannot hold NUL or a surrogate, nor nest deeply."""
+    if not data.isascii() or b"\\u" in data or b"\x00" in data:
+        return False
+    return len(data) < 2 * _DEPTH or data.count(b"[") + data.count(b"{") < _DEPTH
 
 
 def as_count(value: object) -> int | None:
@@ -99,14 +133,17 @@ def as_count(value: object) -> int | None:
     return value if 0 <= value <= _LARGEST_COUNT else None
 
 
+def counts_in(value: Any) -> dict[str, Any]:
+    """The items that plain JSON speaks of, by the names of a Result's fields."""
+    found: dict[str, Any] = {}
+    if isinstance(value, dict) and not _COUNTS.keys().isdisjoint(value):
+        for theirs, ours in _COUNTS.items():
+            if theirs in value and ours not in found:
+                found[ours] = as_count(value[theirs])
+    return found
+
+
 def with_counts(result: Result, value: Any) -> Result:
     """Adds the items an answer speaks of, where it does."""
-    if not isinstance(value, Mapping):
-        return result
-    found = {ours: next((value[n] for n in names if n in value), None) for ours, names in _COUNTS.items()}
-    return replace(
-        result,
-        items_processed=as_count(found["items_processed"]),
-        items_succeeded=as_count(found["items_succeeded"]),
-        items_failed=as_count(found["items_failed"]),
-    )
+    counts = counts_in(value)
+    return replace(result, **counts) if counts else result

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import codecs
 import errno
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import aiohttp
 from yarl import URL
@@ -15,26 +16,27 @@ from yarl import URL
 from noonday.domain.execution import Execution
 from noonday.domain.outcome import Failed, Result, TimedOut
 from noonday.ports import Run
-from noonday.targets.answers import Answer, bare_result
+from noonday.targets.answers import NO_HEADERS, Answer, bare_result
 from noonday.targets.bounds import cut_text
 from noonday.targets.config import TargetsConfig
 from noonday.targets.headers import callback_headers, job_headers, own_headers
+from noonday.targets.limits import Limits
 from noonday.targets.network import Refused, vet
 from noonday.targets.resolver import VettingResolver, guarded_socket
 
 _MAX_JSON = 1024 * 1024
 _LINES = frozenset({"text/plain", "text/event-stream", "application/x-ndjson"})  # a service's output
+_NO_TYPE = ("Content-Type",)  # the client would make one up for an empty body
 # Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
 _KEEP_ALIVE_SECONDS = 3.0
 # What this machine has run out of says nothing of the target.
 _OUR_OWN = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)  # the job's own
+    headers: Mapping[str, str] = NO_HEADERS  # the job's own
     body: bytes = b""
     content_type: str | None = None
     callback: bool = False  # may answer 202 and report later
@@ -46,35 +48,36 @@ class _Reading:
     def __init__(self, url: URL, config: TargetsConfig, tell: Callable[[str], None] | None) -> None:
         self._url = url
         self._tell = tell  # where lines go that are written as the work goes on
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder: codecs.IncrementalDecoder | None = None  # of an answer that consists of such lines
         self._clock = config.clock
         self._limit = config.max_body_read
         self._started = self._clock.monotonic()
-        self._body = bytearray()
+        self._chunks: list[bytes] = []  # the beginning
         self._received = 0
-        self._first_byte: int | None = None
+        self._first_byte = 0
         self._response: aiohttp.ClientResponse | None = None
         self._cut = False
 
     def begin(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self._first_byte = self._elapsed()
-        if response.content_type not in _LINES:
-            self._tell = None
+        if self._tell is not None and response.content_type in _LINES:
+            self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, chunk: bytes) -> bool:
         """False when enough was read."""
-        chunk = chunk[: self._limit - self._received + 1]
+        before = self._received
+        chunk = chunk[: self._limit - before + 1]
         self._received += len(chunk)
-        if self._tell is not None:
+        if self._decoder is not None and self._tell is not None:
             self._tell(self._decoder.decode(chunk))
-        if len(self._body) < _MAX_JSON:
-            self._body += chunk[: _MAX_JSON - len(self._body)]
+        if before < _MAX_JSON:
+            self._chunks.append(chunk[: _MAX_JSON - before])
         self._cut = self._received > self._limit
         return not self._cut
 
     def end(self) -> None:
-        if self._tell is not None:
+        if self._decoder is not None and self._tell is not None:
             self._tell(self._decoder.decode(b"", final=True))
 
     def _elapsed(self) -> int:
@@ -86,11 +89,12 @@ class _Reading:
         return Answer(
             url=self._url,
             status=response.status,
-            headers={name.lower(): value for name, value in response.headers.items()},
-            body=bytes(self._body),
+            headers=response.headers,
+            body=b"".join(self._chunks),
             received=self._received,
             cut=self._cut,
-            timing={"first_byte": self._first_byte or 0, "total": self._elapsed()},
+            first_byte_ms=self._first_byte,
+            total_ms=self._elapsed(),
         )
 
     def result(self) -> Result:
@@ -106,29 +110,31 @@ class Caller:
         self._config = config
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
+        self._limits = Limits()
+        self._vet = lru_cache(maxsize=1024)(partial(vet, policy=config.networks))
 
-    async def send(self, run: Run, call: Call) -> Answer | Failed | TimedOut:
+    def send(self, run: Run, call: Call) -> Awaitable[Answer | Failed | TimedOut]:
         """For a run: what is known of a cancelled call is kept in it."""
-        return await self.deliver(run.claim.execution, call, run.timeout, run)
+        return self.deliver(run.claim.execution, call, run.timeout, run)
 
     async def deliver(
         self, execution: Execution, call: Call, patience: timedelta, run: Run | None = None
     ) -> Answer | Failed | TimedOut:
         try:
-            url = vet(call.url, self._config.networks)
+            url = self._vet(call.url)
             headers = self._headers(execution, call)
         except Refused as exc:
             return Failed(error=f"not called: {exc}", retryable=False)
         reading = _Reading(url, self._config, run.output if run is not None and call.callback else None)
         try:
-            async with asyncio.timeout(patience.total_seconds()) as limit:
+            with self._limits.within(patience.total_seconds()) as limit:
                 return await self._exchange(url, call, headers, reading)
         except asyncio.CancelledError:
             if run is not None:
                 run.keep(reading.result())
             raise
         except TimeoutError:
-            if limit.expired():
+            if limit.expired:
                 return TimedOut(after=patience, result=reading.result())
             seconds = self._config.connect_timeout.total_seconds()
             text = f"no connection to {_place(url)} within {seconds:g} s"
@@ -139,31 +145,33 @@ class Caller:
             return _broken(url, exc, reading.result())
 
     def _headers(self, execution: Execution, call: Call) -> dict[str, str]:
+        headers = own_headers(self._config, execution, call.body)
+        if call.callback:
+            headers |= callback_headers(self._config, execution)
         given = job_headers(call.headers)
-        defaults = {"User-Agent": self._config.user_agent, "Accept": "application/json, */*;q=0.5"}
-        if call.content_type:
-            defaults["Content-Type"] = call.content_type
-        taken = {name.lower() for name in given}
-        headers = {name: value for name, value in defaults.items() if name.lower() not in taken} | given
-        headers |= own_headers(self._config, execution, call.body)
-        return headers | callback_headers(self._config, execution) if call.callback else headers
+        if call.content_type and "content-type" not in map(str.lower, given):
+            headers["Content-Type"] = call.content_type
+        return headers | given
 
     async def _exchange(self, url: URL, call: Call, headers: dict[str, str], reading: _Reading) -> Answer:
-        async with self._client().request(
+        response = await self._client().request(
             call.method,
             url,
-            headers=headers,
             data=call.body or None,
             allow_redirects=False,
-            skip_auto_headers=("Content-Type",),
-        ) as response:
+            skip_auto_headers=None if call.content_type or call.method == "GET" else _NO_TYPE,
+            middlewares=(_adding(headers),),
+        )
+        try:
             reading.begin(response)
-            async for chunk in response.content.iter_any():
+            while chunk := await response.content.readany():
                 if not reading.add(chunk):
                     response.close()
                     break
             reading.end()
-            return reading.answer()
+        finally:
+            response.release()
+        return reading.answer()
 
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -180,6 +188,7 @@ class Caller:
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
+                headers={"User-Agent": config.user_agent, "Accept": "application/json, */*;q=0.5"},
                 cookie_jar=aiohttp.DummyCookieJar(),  # one job's cookies are none of another's
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=config.connect_timeout.total_seconds()
@@ -195,6 +204,19 @@ class Caller:
         resolver, self._resolver = self._resolver, None
         if resolver is not None:
             await resolver.close()
+        self._limits.close()
+
+
+def _adding(headers: Mapping[str, str]) -> aiohttp.ClientMiddlewareType:
+    """Puts the headers into a request at once. The client would look at each several times over."""
+
+    def add(
+        request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> Awaitable[aiohttp.ClientResponse]:
+        request.headers.update(headers)
+        return send(request)
+
+    return add
 
 
 def _place(url: URL) -> str:

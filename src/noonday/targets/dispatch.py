@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import assert_never
 
 from noonday.domain.execution import Execution
@@ -39,19 +40,19 @@ class Targets:
         except Exception as exc:  # a fault of ours is this run's failure, with its stack, and nobody else's
             return raised(exc)
 
-    async def _dispatch(self, run: Run) -> Outcome:
+    def _dispatch(self, run: Run) -> Awaitable[Outcome]:
         target = run.claim.job.target
         match target:
             case HttpTarget():
-                return await self._http.run(run, target)
+                return self._http.run(run, target)
             case ServiceTarget():
-                return await self._service.run(run, target)
+                return self._service.run(run, target)
             case FetchTarget():
-                return await self._fetch.run(run, target)
+                return self._fetch.run(run, target)
             case PythonTarget():
-                return await self._python.run(run, target)
+                return self._python.run(run, target)
             case CommandTarget():
-                return await self._command.run(run, target)
+                return self._command.run(run, target)
             case _ as never:
                 assert_never(never)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
 
 from noonday.domain.execution import Execution
 from noonday.targets.config import TargetsConfig
@@ -35,30 +36,38 @@ _OWN_PREFIXES = ("x-scheduler-", "webhook-")
 
 
 def job_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The job's headers without those the scheduler sets itself; raises Refused, naming the header."""
+    """The job's headers, the last of each name, without those the scheduler sets itself.
+
+    Raises Refused, naming the header.
+    """
     kept: dict[str, str] = {}
     for name, value in headers.items():
-        lowered = name.lower()
-        if not _TOKEN.fullmatch(name):
-            raise Refused(f"{name[:80]!r} is not a valid header name")
-        if lowered in _FRAMING or lowered.startswith("proxy-"):
-            raise Refused(f"the header {name} is set by the connection itself")
+        free = _is_free(name)
         if _CONTROL.search(value):
             raise Refused(f"the value of the header {name} contains a line end or another control character")
-        if lowered not in _OWN and not lowered.startswith(_OWN_PREFIXES):
+        if free:
             kept[name] = value
-    return kept
+    return kept if len(kept) < 2 else dict({name.lower(): (name, kept[name]) for name in kept}.values())
+
+
+@lru_cache(maxsize=1024)
+def _is_free(name: str) -> bool:
+    """Is the name the job's to use, rather than the scheduler's? Only names are remembered, never values."""
+    lowered = name.lower()
+    if not _TOKEN.fullmatch(name):
+        raise Refused(f"{name[:80]!r} is not a valid header name")
+    if lowered in _FRAMING or lowered.startswith("proxy-"):
+        raise Refused(f"the header {name} is set by the connection itself")
+    return lowered not in _OWN and not lowered.startswith(_OWN_PREFIXES)
 
 
 def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> dict[str, str]:
-    return {
-        "X-Scheduler-Execution-Id": execution.id,
-        "Idempotency-Key": execution.id,
-        "X-Scheduler-Attempt": str(execution.attempt),
-        "X-Scheduled-For": rfc3339(execution.scheduled_for),
-        "traceparent": traceparent(execution),
-        **sign(config.signing_secrets, execution.id, config.clock.now(), body),
-    }
+    headers = sign(config.signing_secrets, execution.id, config.clock.now(), body)
+    headers["X-Scheduler-Execution-Id"] = headers["Idempotency-Key"] = execution.id
+    headers["X-Scheduler-Attempt"] = str(execution.attempt)
+    headers["X-Scheduled-For"] = rfc3339(execution.scheduled_for)
+    headers["traceparent"] = traceparent(execution)
+    return headers
 
 
 def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, str]:
@@ -73,10 +82,10 @@ def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, s
 
 
 def rfc3339(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return instant.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def traceparent(execution: Execution) -> str:
     """W3C: one trace per execution, one span per attempt."""
-    span = hashlib.sha256(f"{execution.id}.{execution.attempt}".encode()).hexdigest()[:16]
+    span = sha256(f"{execution.id}.{execution.attempt}".encode()).hexdigest()[:16]
     return f"00-{execution.trace}-{span}-01"

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 from noonday.domain.execution import Execution
-from noonday.domain.outcome import Failed, Outcome
+from noonday.domain.outcome import Completed, Failed, Outcome
 from noonday.domain.target import HttpTarget
 from noonday.ports import Run
-from noonday.targets.answers import Answer, accepted, full_result, judge
+from noonday.targets.answers import Answer, accepted, full_result, is_success, judge
 from noonday.targets.calls import Call, Caller
 from noonday.targets.config import TargetsConfig
 from noonday.targets.network import Refused
 
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,30}")
 _CANCEL_PATIENCE = timedelta(seconds=10)
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class HttpRunner:
@@ -34,7 +37,10 @@ class HttpRunner:
             return answer
         if answer.status == 202 and not target.expected_status and self._config.callback_base:
             return accepted(answer, target.heartbeat_seconds)
-        return judge(answer, target.expected_status, self._config.clock.now(), full_result(answer))
+        result = full_result(answer)
+        if is_success(answer.status, target.expected_status):  # which needs no look at the clock
+            return Completed(result=result)
+        return judge(answer, target.expected_status, self._config.clock.now(), result)
 
     async def cancel(self, execution: Execution) -> bool:
         """Ask a target that answered 202 to stop; True if it heard, also when it no longer knows the run."""
@@ -47,18 +53,23 @@ class HttpRunner:
 
 def http_call(target: HttpTarget) -> Call:
     """Raises Refused for a call that cannot be made by anybody."""
-    method = target.method.upper()
-    if not _METHOD.fullmatch(method) or method in ("CONNECT", "TRACE"):
-        raise Refused(f"the method {target.method[:40]!r} is not allowed")
     body, content_type = encode(target.body)
     return Call(
-        method=method,
+        method=_checked_method(target.method),
         url=target.url,
         headers=target.headers,
         body=body,
         content_type=content_type,
         callback=True,
     )
+
+
+@lru_cache(maxsize=64)
+def _checked_method(given: str) -> str:
+    method = given.upper()
+    if not _METHOD.fullmatch(method) or method in ("CONNECT", "TRACE"):
+        raise Refused(f"the method {given[:40]!r} is not allowed")
+    return method
 
 
 def encode(body: object) -> tuple[bytes, str | None]:
@@ -69,6 +80,6 @@ def encode(body: object) -> tuple[bytes, str | None]:
             return body.encode("utf-8", "replace"), "text/plain; charset=utf-8"
         case _:
             try:
-                return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
+                return _encode(body).encode(), "application/json"
             except (TypeError, ValueError) as exc:
                 raise Refused(f"the body is not JSON: {exc}") from exc

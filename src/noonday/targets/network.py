@@ -30,6 +30,7 @@ from noonday.targets.addresses import (
 )
 
 _MAX_URL = 8_192
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 class Refused(Exception):
@@ -93,12 +94,19 @@ def vet(text: str, policy: NetworkPolicy) -> URL:
     if port == 0 or (policy.ports and port not in policy.ports):
         raise Refused(f"port {port} is not allowed")
     host = url.raw_host or ""
+    spelled = _vetted_host(host, policy)
+    return url if spelled == host else url.with_host(spelled)
+
+
+@lru_cache(maxsize=1024)
+def _vetted_host(host: str, policy: NetworkPolicy) -> str:
+    """The host alone decides, and the policy, so what was allowed is remembered."""
     address = read_address(host)
-    if address is not None:
-        check_address(address, "", policy)
-        return url.with_host(str(address))
-    check_name(plain_name(host), policy)
-    return url
+    if address is None:
+        check_name(plain_name(host), policy)
+        return host
+    check_address(address, "", policy)
+    return str(address)
 
 
 @lru_cache(maxsize=4096)
@@ -127,7 +135,7 @@ def _parse(text: str) -> URL:
     if len(text) > _MAX_URL:
         raise Refused(f"the URL is longer than {_MAX_URL} characters")
     # urllib and yarl drop tabs and line ends silently, so that two parsers would see two hosts
-    if any(c <= " " or c in "\x7f\\" for c in text):
+    if _UNSAFE.search(text):
         raise Refused("the URL contains a space, a control character or a backslash")
     try:
         url = URL(text)
@@ -136,7 +144,7 @@ def _parse(text: str) -> URL:
     if url.scheme not in ("http", "https"):
         raise Refused("only http:// and https:// are called")
     # the text itself is asked: yarl drops an empty user silently
-    if "@" in re.split("[/?#]", text.partition("://")[2], maxsplit=1)[0]:
+    if "@" in text and "@" in re.split("[/?#]", text.partition("://")[2], maxsplit=1)[0]:
         raise Refused("a user or password in the URL is not allowed; give an Authorization header")
     host = url.raw_host
     if not host or not host.strip("."):
@@ -166,6 +174,7 @@ def check_address(address: Address, host: str, policy: NetworkPolicy) -> None:
         raise Refused(f"{host or address} is not on the allow list")
 
 
+@lru_cache(maxsize=1024)
 def check_peer(address: Address, policy: NetworkPolicy) -> None:
     """What can be said of an address alone, when the name that led to it has already been allowed."""
     if _rules(policy.deny, "networks.deny").touches(address):

@@ -35,9 +35,6 @@ class PythonRunner:
         found = await find_task(target.task, self._config.tasks, self._config.task_modules)
         if not isinstance(found, Task):
             return found
-        misfit = _misfit(found.function, target)
-        if misfit:
-            return Failed(error=misfit, retryable=False)
         async with Reporter(run) as reporter:
             match found.mode:
                 case "async":
@@ -45,6 +42,8 @@ class PythonRunner:
                 case "thread":
                     return await self._in_thread(run, found, target, reporter)
                 case "process":
+                    if misfit := _misfit(found, target):  # before a whole process is started for it
+                        return misfit
                     return await run_in_process(self._processes, run, found, target, reporter)
                 case _ as never:
                     assert_never(never)
@@ -65,7 +64,9 @@ class PythonRunner:
                 run.keep(_partial(thread.result()))
             raise
         end = thread.result()
-        return returned(end.value, end.usage) if end.error is None else raised(end.error, end.usage)
+        if end.error is None:
+            return returned(end.value, end.usage)
+        return _failure(end.error, task, target) or raised(end.error, end.usage)
 
 
 async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
@@ -79,7 +80,7 @@ async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporte
                 raise
             return raised(exc)  # something inside was cancelled; nobody has cancelled the run
         except BaseException as exc:  # sys.exit() in a task must not end the scheduler
-            return raised(exc)
+            return _failure(exc, task, target) or raised(exc)
 
 
 def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:
@@ -87,13 +88,18 @@ def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:
         return work()
 
 
-def _misfit(function: Callable[..., Any], target: PythonTarget) -> str | None:
+def _failure(exc: BaseException, task: Task, target: PythonTarget) -> Failed | None:
+    """Was it never called, because its arguments do not fit? Asked only afterwards: they nearly always do."""
+    return _misfit(task, target) if isinstance(exc, TypeError) else None
+
+
+def _misfit(task: Task, target: PythonTarget) -> Failed | None:
     try:
-        _signature(function).bind(*target.args, **target.kwargs)
+        _signature(task.function).bind(*target.args, **target.kwargs)
     except TypeError as exc:
-        return f"the arguments do not fit {target.task}: {exc}"
+        return Failed(error=f"the arguments do not fit {target.task}: {exc}", retryable=False)
     except ValueError:
-        return None  # built in C, without a signature: calling it will tell
+        return None  # built in C, without a signature: calling it has told
     return None
 
 

@@ -15,18 +15,20 @@ log = logging.getLogger(__name__)
 class Reporter:
     """`async with Reporter(run) as reporter:` — `reporter.report` may be called from any thread meanwhile."""
 
+    __slots__ = ("_fraction", "_lock", "_loop", "_message", "_over", "_pump", "_run", "_waiting", "_wake")
+
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
         self._fraction: float | None = None
         self._message: str | None = None
         self._waiting = False
-        self._wake = asyncio.Event()
-        self._pump: asyncio.Task[None] | None = None  # made for the first report: most tasks never report
+        self._wake: asyncio.Event | None = None  # made for the first report: most tasks never report
+        self._pump: asyncio.Task[None] | None = None
         self._over = False
 
     async def __aenter__(self) -> Reporter:
-        self._loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(
@@ -36,7 +38,7 @@ class Reporter:
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-        if kind is None:
+        if kind is None and self._waiting:
             await self._deliver()
 
     def report(self, fraction: float | None, message: str | None) -> None:
@@ -52,14 +54,17 @@ class Reporter:
             log.debug("a report came after the loop had closed")
 
     def _knock(self) -> None:
+        if self._over:
+            return
+        if self._wake is None:
+            self._wake = asyncio.Event()
+            self._pump = self._loop.create_task(self._carry(self._wake))
         self._wake.set()
-        if self._pump is None and not self._over:
-            self._pump = self._loop.create_task(self._carry())
 
-    async def _carry(self) -> None:
+    async def _carry(self, wake: asyncio.Event) -> None:
         while True:
-            await self._wake.wait()
-            self._wake.clear()
+            await wake.wait()
+            wake.clear()
             await self._deliver()
 
     async def _deliver(self) -> None:

@@ -10,11 +10,14 @@ from noonday.targets.bounds import ERROR_CHARS, cut_stack, cut_text, kept_json, 
 from noonday.targets.tasks import TaskCancelled, TaskFailed
 
 NO_USAGE = Usage()
+NOTHING_TOLD = Completed()
 REPORT_VARIABLE = "NOONDAY_REPORT_FD"  # tells a task's own process where to report; see child.py
 
 
 def returned(value: Any, usage: Usage = NO_USAGE) -> Completed:
     """A value that cannot be kept is named in the metadata: the work was done all the same."""
+    if value is None and usage is NO_USAGE:
+        return NOTHING_TOLD
     kept, why_not = kept_json(value)
     metadata = {"value_dropped": why_not} if why_not else {}
     return Completed(result=with_counts(Result(value=kept, metadata=metadata, usage=usage), kept))

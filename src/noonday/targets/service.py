@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, assert_never
 
 from yarl import URL
@@ -94,6 +95,7 @@ def base_url(config: TargetsConfig, service: str) -> str:
     return found
 
 
+@lru_cache(maxsize=1024)
 def join_endpoint(base: str, endpoint: str) -> str:
     """The endpoint only adds to the base: it can neither leave its host nor climb above its path."""
     check_endpoint(endpoint)

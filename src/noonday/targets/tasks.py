@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -92,13 +91,19 @@ def current() -> RunContext:
     return context
 
 
-@contextmanager
-def running(context: RunContext) -> Iterator[None]:
-    token = _of_this_run.set(context)
-    try:
-        yield
-    finally:
-        _of_this_run.reset(token)
+class running:
+    """`with running(context):` makes it the `current()` one."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._token = _of_this_run.set(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        _of_this_run.reset(self._token)
 
 
 def claim_process(context: RunContext) -> None:
