@@ -102,6 +102,8 @@ def test_it_reads_each_name(env: pytest.MonkeyPatch, name: str, text: str, field
         ("PUBLIC_URL", "http://"),
         ("NETWORK_MODE", "loose"),
         ("SCHEDULER_METRICS_NAMESPACE", "a-b"),
+        ("SCHEDULER_QUEUE_PREFIX", "a b"),
+        ("SCHEDULER_QUEUE_PREFIX", "a" * 101),
         ("EMAIL_SERVICE_URL", "localhost:7006"),
     ],
 )

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message
 
+from tests.api.scopes import scope_of
+
 PATIENCE = 20
 
 
@@ -36,20 +38,8 @@ async def knock(app: ASGIApp, method: str, path: str, headers: Mapping[str, str]
         **({"content-type": "application/json"} if body is not None else {}),
         **headers,
     }
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": quote(path).encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in given.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("localhost", 8060),
-    }
+    encoded = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+    scope = scope_of(method, quote(path), encoded)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         answering = group.create_task(_answer(app, scope, receive, send, status))
         found = await status

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -27,8 +26,8 @@ MAIL = bearer(token(claims(role="service", sub="mailer", service="email-service"
 NOBODY = bearer(token(claims(role="service", service="no-service")))
 
 
-@asynccontextmanager
-async def opened(services: ApiServices, clock: StillClock) -> AsyncIterator[Api]:
+@pytest.fixture
+async def shop(services: ApiServices, clock: StillClock) -> AsyncIterator[Api]:
     """Three jobs: of the e-mail service, of another one, and of nobody in particular."""
     made, _ = guarded(services)
     async with client_of(made) as client:
@@ -39,25 +38,6 @@ async def opened(services: ApiServices, clock: StillClock) -> AsyncIterator[Api]
             await api.make(name=f"of {name}", target=target, schedule_type="manual")
         await api.make(name="of nobody", schedule_type="manual")
         yield api
-
-
-@pytest.fixture
-async def shop(services: ApiServices, clock: StillClock) -> AsyncIterator[Api]:
-    async with opened(services, clock) as api:
-        yield api
-
-
-@pytest.fixture
-async def sqlite_shop(sqlite_services: ApiServices, clock: StillClock) -> AsyncIterator[Api]:
-    """Where the database makes no difference."""
-    async with opened(sqlite_services, clock) as api:
-        yield api
-
-
-@pytest.fixture
-def sqlite_services(sqlite_db: Database, clock: StillClock) -> ApiServices:
-    status = LocalStatus(instance_id="instance-1", started_at=NOON)
-    return ApiServices(db=sqlite_db, clock=clock, status=lambda: status)
 
 
 async def started(shop: Api, job: str) -> str:
@@ -100,71 +80,12 @@ async def test_what_belongs_to_others_does_not_exist_for_it(shop: Api) -> None:
     assert (unknown.status_code, unknown.json()["detail"]) == (404, "there is no job 'unknown'")
 
 
-async def test_no_route_that_names_a_job_lets_it_near_another(
-    sqlite_services: ApiServices, sqlite_shop: Api
-) -> None:
-    job = (await sqlite_shop.stored("of billing-service")).id
-    execution = await started(sqlite_shop, job)
-    wrong: list[str] = []
-    tried = 0
-    for route in api_routes(create_app(sqlite_services).routes):
-        names = set(route.param_convertors) & {"job", "execution"}
-        if not names or not right_of(route) <= RIGHTS[Role.SERVICE]:
-            continue
-        values = dict.fromkeys(route.param_convertors, "1") | {"job": job, "execution": execution}
-        path = route.path_format.format(**values)
-        for method in route.methods or ():
-            body: Any = None if method in ("GET", "DELETE") else {}
-            answer = await sqlite_shop.call(method, path, body, headers=MAIL)
-            tried += 1
-            if answer.status_code != 404:
-                wrong.append(f"{method} {path}: {answer.status_code}")
-    assert wrong == []
-    assert tried >= 5
-
-
 async def test_it_lists_its_own_jobs_alone(shop: Api) -> None:
     listed = await shop.get("/api/v2/jobs", headers=MAIL)
     assert [job["name"] for job in listed["jobs"]] == ["of email-service"]
     assert listed["total"] == 1
     assert (await shop.get("/api/v2/jobs", headers=NOBODY))["total"] == 0
     assert (await shop.get("/api/v2/jobs"))["total"] == 3
-
-
-async def test_no_list_shows_it_what_belongs_to_others(
-    sqlite_services: ApiServices, sqlite_shop: Api
-) -> None:
-    """Every address without a job in it, after others' jobs of each kind have been made and one has run."""
-    target = {"type": "service", "service": "billing-service", "endpoint": "/run"}
-    by_event = {"target": target, "schedule_type": "event"}
-    hidden = [
-        await sqlite_shop.make(name="ledger by cron", target=target, cron_expression="*/5 * * * *"),
-        await sqlite_shop.make(name="ledger by event", trigger_webhook="/ledger/*", **by_event),
-        await sqlite_shop.make(name="ledger by channel", trigger_channel="ledger:*", **by_event),
-    ]
-    words = {
-        "ledger",
-        "of nobody",
-        await started(sqlite_shop, "ledger by cron"),
-        *(job["id"] for job in hidden),
-    }
-
-    plain = [
-        route.path
-        for route in api_routes(create_app(sqlite_services).routes)
-        if right_of(route) == {Right.READ} and not route.param_convertors and route.methods == {"GET"}
-    ]
-
-    async def seen(caller: dict[str, str]) -> set[str]:
-        shown = set()
-        for path in plain:
-            if path != "/api/events":  # which never ends
-                answer = await sqlite_shop.call("GET", path, headers=caller)
-                shown |= {path for word in words if word in answer.text}
-        return shown
-
-    assert await seen(MAIL) == set()
-    assert {"/api/v2/jobs", "/api/v2/executions"} <= await seen(OPERATOR)
 
 
 async def test_a_declared_job_belongs_to_whoever_declared_it(shop: Api) -> None:
@@ -187,9 +108,72 @@ async def test_a_service_without_a_name_owns_nothing(services: ApiServices, shop
             await owners.confine(nameless, execution=odd)
 
 
-async def test_it_may_not_change_even_its_own(sqlite_shop: Api) -> None:
-    for method, path in (("PUT", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/cancel")):
-        body: Any = None if method == "DELETE" else {}
-        answer = await sqlite_shop.call(method, f"/api/v2/jobs/of email-service{path}", body, headers=MAIL)
-        assert answer.status_code == 403
-        assert "the role service of mailer has not" in answer.json()["detail"]
+class TestOnOneDatabase:
+    """Where the database makes no difference."""
+
+    @pytest.fixture
+    def services(self, sqlite_db: Database, clock: StillClock) -> ApiServices:
+        status = LocalStatus(instance_id="instance-1", started_at=NOON)
+        return ApiServices(db=sqlite_db, clock=clock, status=lambda: status)
+
+    async def test_no_route_that_names_a_job_lets_it_near_another(
+        self, services: ApiServices, shop: Api
+    ) -> None:
+        job = (await shop.stored("of billing-service")).id
+        execution = await started(shop, job)
+        wrong: list[str] = []
+        tried = 0
+        for route in api_routes(create_app(services).routes):
+            names = set(route.param_convertors) & {"job", "execution"}
+            if not names or not right_of(route) <= RIGHTS[Role.SERVICE]:
+                continue
+            values = dict.fromkeys(route.param_convertors, "1") | {"job": job, "execution": execution}
+            path = route.path_format.format(**values)
+            for method in route.methods or ():
+                body: Any = None if method in ("GET", "DELETE") else {}
+                answer = await shop.call(method, path, body, headers=MAIL)
+                tried += 1
+                if answer.status_code != 404:
+                    wrong.append(f"{method} {path}: {answer.status_code}")
+        assert wrong == []
+        assert tried >= 5
+
+    async def test_no_list_shows_it_what_belongs_to_others(self, services: ApiServices, shop: Api) -> None:
+        """Every address without a job in it, after others' jobs of each kind were made and one has run."""
+        target = {"type": "service", "service": "billing-service", "endpoint": "/run"}
+        by_event = {"target": target, "schedule_type": "event"}
+        hidden = [
+            await shop.make(name="ledger by cron", target=target, cron_expression="*/5 * * * *"),
+            await shop.make(name="ledger by event", trigger_webhook="/ledger/*", **by_event),
+            await shop.make(name="ledger by channel", trigger_channel="ledger:*", **by_event),
+        ]
+        words = {
+            "ledger",
+            "of nobody",
+            await started(shop, "ledger by cron"),
+            *(job["id"] for job in hidden),
+        }
+
+        plain = [
+            route.path
+            for route in api_routes(create_app(services).routes)
+            if right_of(route) == {Right.READ} and not route.param_convertors and route.methods == {"GET"}
+        ]
+
+        async def seen(caller: dict[str, str]) -> set[str]:
+            shown = set()
+            for path in plain:
+                if path != "/api/events":  # which never ends
+                    answer = await shop.call("GET", path, headers=caller)
+                    shown |= {path for word in words if word in answer.text}
+            return shown
+
+        assert await seen(MAIL) == set()
+        assert {"/api/v2/jobs", "/api/v2/executions"} <= await seen(OPERATOR)
+
+    async def test_it_may_not_change_even_its_own(self, shop: Api) -> None:
+        for method, path in (("PUT", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/cancel")):
+            body: Any = None if method == "DELETE" else {}
+            answer = await shop.call(method, f"/api/v2/jobs/of email-service{path}", body, headers=MAIL)
+            assert answer.status_code == 403
+            assert "the role service of mailer has not" in answer.json()["detail"]

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OctKey, RSAKey
 from structlog.testing import capture_logs
 
+from noonday.api.door.token_texts import header_of
 from noonday.api.door.tokens import JwtKey, Known, public_key, secret_key, signed
 from noonday.api.services import ApiServices
 from noonday.control.system import LocalStatus
 from noonday.domain.access import Caller, Role
+from noonday.domain.claims import BadToken
 from noonday.domain.errors import NotAllowed
 from noonday.store.database import Database
 from tests.api.caller import Api, StillClock
@@ -191,6 +193,14 @@ def test_the_corpus_is_worth_its_name() -> None:
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 async def test_it_does_not_know_who_holds_a_bad_token(bad: str) -> None:
     assert await judged(KNOWN, bad) is None
+
+
+def test_a_header_has_one_form_alone() -> None:
+    head = part({"alg": "HS256"})
+    assert header_of(f"{head}.a.b") == ("HS256", None)
+    twin = head[:-1] + chr(ord(head[-1]) + 1)  # the bits that stand for nothing are not nought
+    with pytest.raises(BadToken, match="base64"):
+        header_of(f"{twin}.a.b")
 
 
 async def test_it_refuses_every_bad_token_in_the_same_words(api: Api) -> None:

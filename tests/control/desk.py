@@ -18,8 +18,6 @@ from noonday.store import audit, executions, history, jobs
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
-from noonday.store.jobs import Advance
-from noonday.store.records import records
 from tests.factories import NOON, a_job
 
 
@@ -57,10 +55,9 @@ class Desk:
         now, ahead = self.clock.now(), timedelta(**lookahead)
 
         def work(conn: Connection) -> None:
-            for job in jobs.due(conn, now + ahead, 100):
-                made = plan(job, Facts(lookahead=ahead), now)
-                executions.plan(conn, list(records(job, made, now)))
-                jobs.advance(conn, [_advance(job, made.next_run_at, made.fire_count)])
+            due = jobs.due(conn, now + ahead, 100)
+            plans = [(one, plan(one.job, Facts(lookahead=ahead), now)) for one in due]
+            executions.plan_due(conn, plans, now)
 
         await self.db.write(work)
 
@@ -87,10 +84,6 @@ class Desk:
     async def audit(self, subject: str) -> list[AuditEntry]:
         page = await self.db.read(lambda conn: audit.page(conn, subject))
         return list(reversed(page.items))
-
-
-def _advance(job: Job, next_run_at: datetime | None, fire_count: int) -> Advance:
-    return Advance(job_id=job.id, next_run_at=next_run_at, fire_count=fire_count, state=job.state)
 
 
 def token_of(execution_id: str, attempt: int) -> str:

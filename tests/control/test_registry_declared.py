@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, select
+from sqlalchemy import Engine, delete, event, func, select
 
 from noonday.control.registry import Declaration, Registered, Registry
 from noonday.domain.access import ANYBODY, Caller, Role
@@ -282,3 +282,32 @@ async def test_whole_sets_in_different_orders_do_not_stand_in_each_others_way(
             group.create_task(registry.register_all("email-service", crew(hour), EMAIL, prune=True))
     crons = {fields_of(await desk.jobs.get(name))["cronExpression"] for name in "af"}
     assert len(crons) == 1
+
+
+async def test_many_new_jobs_take_no_more_statements_than_a_few(desk: Desk, registry: Registry) -> None:
+    async def statements(names: list[str]) -> int:
+        count = 0
+
+        @event.listens_for(Engine, "before_cursor_execute")
+        def seen(*_: object) -> None:
+            nonlocal count
+            count += 1
+
+        try:
+            await registry.register_all("email-service", [says(name=name) for name in names], EMAIL)
+        finally:
+            event.remove(Engine, "before_cursor_execute", seen)
+        return count
+
+    few = await statements([f"few-{n}" for n in range(3)])
+    assert await statements([f"many-{n}" for n in range(60)]) == few
+    for name in ("few-0", "many-59"):
+        revision, entries, said = await state(desk, name)
+        assert (revision, entries) == (1, 1)
+        assert said is not None
+
+
+async def test_one_of_many_new_jobs_that_is_wrong_says_which(registry: Registry) -> None:
+    said = [says(name="one"), says(name="two", cron="0 0 30 2 *"), says(name="three")]
+    with pytest.raises(Invalid, match=r"jobs\[1\]"):
+        await registry.register_all("email-service", said, EMAIL)

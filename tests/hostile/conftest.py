@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -31,6 +32,14 @@ def services_of(db: Database, clock: StillClock, policy: NetworkPolicy) -> ApiSe
     )
 
 
+@asynccontextmanager
+async def friend_of(app: FastAPI, db: Database, clock: StillClock) -> AsyncIterator[Api]:
+    """The same application by a friendly client."""
+    transport = ASGITransport(app=app, raise_app_exceptions=False)
+    async with AsyncClient(transport=transport, base_url="http://localhost:8060") as client:
+        yield Api(client, db, clock)
+
+
 @pytest.fixture
 def clock() -> StillClock:
     return StillClock()
@@ -43,10 +52,8 @@ def app(db: Database, clock: StillClock) -> FastAPI:
 
 @pytest.fixture
 async def api(app: FastAPI, db: Database, clock: StillClock) -> AsyncIterator[Api]:
-    """The same application by a friendly client."""
-    transport = ASGITransport(app=app, raise_app_exceptions=False)
-    async with AsyncClient(transport=transport, base_url="http://localhost:8060") as client:
-        yield Api(client, db, clock)
+    async with friend_of(app, db, clock) as made:
+        yield made
 
 
 @pytest.fixture
@@ -57,6 +64,5 @@ def sqlite_app(sqlite_db: Database, clock: StillClock) -> FastAPI:
 
 @pytest.fixture
 async def sqlite_api(sqlite_app: FastAPI, sqlite_db: Database, clock: StillClock) -> AsyncIterator[Api]:
-    transport = ASGITransport(app=sqlite_app, raise_app_exceptions=False)
-    async with AsyncClient(transport=transport, base_url="http://localhost:8060") as client:
-        yield Api(client, sqlite_db, clock)
+    async with friend_of(sqlite_app, sqlite_db, clock) as made:
+        yield made

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from noonday.domain.errors import MoveRefused
 from noonday.domain.job import Job, JobState, Overlap
 from noonday.domain.lifecycle import move
-from noonday.store.facts import NOTHING_OPEN, open_work
+from noonday.store.facts import open_work_of
 
 __all__ = ["pending", "refuse_overlap"]
 
@@ -23,7 +23,7 @@ def refuse_overlap(conn: Connection, job: Job) -> None:
     """A forced run that the job's policy would only skip is better refused at once."""
     if job.overlapping.overlap is not Overlap.SKIP:
         return
-    work = open_work(conn, [job.id]).get(job.id, NOTHING_OPEN)
+    work = open_work_of(conn, job)
     if work.running + work.forced >= job.overlapping.max_instances:
         what = "a run of it is going on" if work.running else "a forced run of it is about to start"
         hint = f"{what}, and its overlap is {job.overlapping.overlap} with max_instances"

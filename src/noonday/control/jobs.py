@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from noonday.clock import Clock
 from noonday.control import cursor, dependencies
 from noonday.control.errors import Outdated
 from noonday.control.forcing import pending, refuse_overlap
+from noonday.control.recording import NOBODY, entry
 from noonday.control.rehearsal import Rehearsal, rehearse
 from noonday.control.skipping import pass_over_next
 from noonday.control.snapshots import difference, snapshot
@@ -22,27 +23,33 @@ from noonday.domain.job import Job, JobState
 from noonday.domain.lifecycle import move, resting_state
 from noonday.domain.occurrences import check
 from noonday.store import audit, engine_versions, executions, jobs, records
-from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
-from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
+from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work_of
 from noonday.store.jobs import Advance, JobFilter
 from noonday.store.notices import WORK, tell
 from noonday.store.pages import Mark, Page
 
-__all__ = ["NOBODY", "Edit", "Jobs", "Verb", "Vet"]
+__all__ = ["NOBODY", "Begun", "Edit", "Jobs", "Verb", "Vet"]
 
 T = TypeVar("T")
 Edit = Callable[[Job], Job]
 Vet = Callable[[Job], None]
 Verb = Callable[[Connection, datetime], Job]  # within a transaction of the caller's
 
-NOBODY = "anonymous"
 _TICK = timedelta(microseconds=1)
 _BUSY = frozenset({JobState.RUNNING, JobState.PENDING})
 _HINTS = {
     JobState.RUNNING: "wait for its run to end, cancel that run, or disable the schedule",
     JobState.PENDING: "a run of it is about to start",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A new job, and the instants that it is too late for."""
+
+    job: Job
+    skipped: Sequence[Execution]
 
 
 def _anything_goes(_: Job) -> None:
@@ -84,14 +91,26 @@ class Jobs:
 
     def created(self, conn: Connection, now: datetime, job: Job, by: str | None) -> Job:
         """As `create`, within a transaction of the caller's."""
+        new = self.begun(now, engine_versions.of_its_time(conn, dependencies.resolved(conn, job)))
+        jobs.add(conn, new.job)
+        self._remember(conn, now, [new], by)
+        return new.job
+
+    def begun(self, now: datetime, job: Job) -> Begun:
+        """A job as it will be created: armed; refuses one that may not be. Its parents are known to exist."""
         self._check(job)
-        made = engine_versions.of_its_time(conn, dependencies.resolved(conn, job))
-        started, skipped = cursor.start(made, now)
-        started = replace(started, state=_at_rest(started))
-        jobs.add(conn, started)
-        executions.plan(conn, skipped)
-        _record(conn, now, by, "create", started, None, snapshot(started))
-        return started
+        started, skipped = cursor.start(job, now)
+        return Begun(replace(started, state=_at_rest(started)), skipped)
+
+    def create_all(self, conn: Connection, now: datetime, new: Sequence[Begun], by: str | None) -> None:
+        """As `created`, of many at once: Conflict says no more than that one of the names is taken."""
+        jobs.add_many(conn, [one.job for one in new])
+        self._remember(conn, now, new, by)
+
+    def _remember(self, conn: Connection, now: datetime, new: Sequence[Begun], by: str | None) -> None:
+        executions.plan(conn, [skip for one in new for skip in one.skipped])
+        made = [entry(now, by, "create", one.job, None, snapshot(one.job)) for one in new]
+        audit.record_many(conn, made)
 
     async def change(
         self, id_or_name: str, edit: Edit, by: str | None = None, revision: int | None = None
@@ -220,7 +239,7 @@ class Jobs:
         new, due = pass_over_next(conn, old, now, by or NOBODY)
         new = replace(new, state=_resting(conn, new))
         jobs.skip_through(conn, new)
-        _record(conn, now, by, "skip-next", new, None, {"scheduled_for": due.isoformat()})
+        audit.record(conn, entry(now, by, "skip-next", new, None, {"scheduled_for": due.isoformat()}))
         return new
 
     async def cancel(self, id_or_name: str, by: str | None = None, revision: int | None = None) -> Job:
@@ -249,7 +268,7 @@ class Jobs:
         dependencies.refuse_if_needed(conn, old)
         executions.cancel_of_job(conn, old.id, by or NOBODY, now)
         jobs.remove(conn, old.id)
-        _record(conn, now, by, "delete", old, snapshot(old), None)
+        audit.record(conn, entry(now, by, "delete", old, snapshot(old), None))
         return old
 
     async def force_run(
@@ -294,7 +313,7 @@ class Jobs:
 
     def _saved(self, conn: Connection, old: Job, new: Job, now: datetime, by: str | None, action: str) -> Job:
         saved = jobs.save(conn, replace(new, updated_at=now))
-        _record(conn, now, by, action, saved, *difference(old, saved))
+        audit.record(conn, entry(now, by, action, saved, *difference(old, saved)))
         return saved
 
     def _forced(self, conn: Connection, job: Job, run: Execution, action: str) -> Execution:
@@ -309,7 +328,9 @@ class Jobs:
             jobs.advance(conn, [moved])
         while not executions.plan(conn, [run]):  # two within one microsecond
             run = replace(run, scheduled_for=run.scheduled_for + _TICK)
-        _record(conn, run.created_at, run.triggered_by, action, job, None, {"execution_id": run.id})
+        audit.record(
+            conn, entry(run.created_at, run.triggered_by, action, job, None, {"execution_id": run.id})
+        )
         return run
 
 
@@ -345,7 +366,7 @@ def _scheduled_anew(conn: Connection, old: Job, new: Job, now: datetime) -> Job:
 
 
 def _resting(conn: Connection, job: Job) -> JobState:
-    return _at_rest(job, _open_work(conn, job))
+    return _at_rest(job, open_work_of(conn, job))
 
 
 def _at_rest(job: Job, work: OpenWork = NOTHING_OPEN) -> JobState:
@@ -356,29 +377,3 @@ def _at_rest(job: Job, work: OpenWork = NOTHING_OPEN) -> JobState:
         open_waiting=work.waiting,
         last_status=job.last_status,
     )
-
-
-def _open_work(conn: Connection, job: Job) -> OpenWork:
-    return open_work(conn, [job.id]).get(job.id, NOTHING_OPEN)
-
-
-def _record(
-    conn: Connection,
-    now: datetime,
-    by: str | None,
-    action: str,
-    job: Job,
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any] | None,
-) -> None:
-    entry = AuditEntry(
-        at=now,
-        actor=by or NOBODY,
-        action=action,
-        kind="job",
-        subject_id=job.id,
-        before=before,
-        after=after,
-        revision=job.revision,
-    )
-    audit.record(conn, entry)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.control import dependencies
-from noonday.control.jobs import Jobs
+from noonday.control.jobs import Begun, Jobs
 from noonday.domain.access import Caller
 from noonday.domain.declaring import (
     ENABLED,
@@ -25,7 +26,7 @@ from noonday.domain.declaring import (
 )
 from noonday.domain.errors import Conflict, Invalid, NotAllowed, NotFound, Problem
 from noonday.domain.job import Job
-from noonday.store import declarations, jobs
+from noonday.store import declarations, engine_versions, jobs
 from noonday.store.database import Database
 from noonday.store.declarations import Declared
 from noonday.store.jobs import JobFilter
@@ -116,13 +117,14 @@ class Registry:
         order = [places[job.name] for job in ordered(by_name)]
 
         def work(conn: Connection, now: datetime) -> RegisteredAll:
-            declarations.lock_all(conn, service, places)
-            done: dict[int, Registered] = {}
+            if prune:
+                declarations.clear(conn, service)
+            here = declarations.lock_all(conn, service, places, own=prune)
+            done = self._created_all(conn, now, service, _alone(said, here), who)
             for place in order:
-                try:
-                    done[place] = self._registered(conn, now, said[place], who)
-                except Invalid as exc:
-                    raise _within(f"jobs[{place}]", exc) from exc
+                if place not in done:
+                    with _within(place):
+                        done[place] = self._registered(conn, now, said[place], who)
             disabled = self._pruned(conn, now, service, places, who) if prune else ()
             return RegisteredAll(jobs=tuple(done[place] for place in range(len(said))), disabled=disabled)
 
@@ -159,6 +161,35 @@ class Registry:
             raise _Raced(str(exc)) from exc
         _remember(conn, now, made, said.service, declared(made, said.named))
         return Registered(job=made, created=True)
+
+    def _created_all(
+        self, conn: Connection, now: datetime, service: str, said: Mapping[int, Declaration], who: Caller
+    ) -> dict[int, Registered]:
+        """In a few statements for all of them."""
+        if not said:
+            return {}
+        new: dict[int, Begun] = {}
+        made = engine_versions.of_their_time(conn, [one.job for one in said.values()])
+        for place, job in zip(said, made, strict=True):
+            with _within(place):
+                new[place] = self._jobs.begun(now, job)
+        try:
+            self._jobs.create_all(conn, now, list(new.values()), who.name)
+        except Conflict as exc:
+            raise _Raced(str(exc)) from exc
+        declarations.add_many(
+            conn,
+            [
+                Declared(
+                    job_id=one.job.id,
+                    service=service,
+                    body=declared(one.job, said[place].named),
+                    declared_at=now,
+                )
+                for place, one in new.items()
+            ],
+        )
+        return {place: Registered(job=one.job, created=True) for place, one in new.items()}
 
     def _merged(
         self,
@@ -237,5 +268,20 @@ def _refuse_foreign(here: Job, last: Declared | None, said: Declaration, who: Ca
     )
 
 
-def _within(place: str, error: Invalid) -> Invalid:
-    return Invalid(*(Problem(f"{place}.{problem.field}", problem.message) for problem in error.problems))
+def _alone(said: Sequence[Declaration], here: Collection[str]) -> dict[int, Declaration]:
+    """Those that are new and need no other job, by their places."""
+    return {
+        place: one
+        for place, one in enumerate(said)
+        if one.job.name not in here and not (one.job.depends_on or one.job.on_success_of)
+    }
+
+
+@contextmanager
+def _within(place: int) -> Iterator[None]:
+    """What is wrong with one of many says with which."""
+    try:
+        yield
+    except Invalid as exc:
+        problems = (Problem(f"jobs[{place}].{one.field}", one.message) for one in exc.problems)
+        raise Invalid(*problems) from exc

@@ -16,7 +16,19 @@ def restored(given: Any, stored: Any, field: str) -> Any:
 
     A mask with nothing behind it is refused: kept as a value it would break the job silently.
     """
-    return _restored(given, stored, redacted(stored), field)
+    return _restored(given, stored, redacted(stored), field) if _masked(given) else given
+
+
+def _masked(given: Any) -> bool:
+    match given:
+        case str():
+            return MASK in given
+        case Mapping():
+            return any(map(_masked, given.values()))
+        case list() | tuple():
+            return any(map(_masked, given))
+        case _:
+            return False
 
 
 def _restored(given: Any, stored: Any, shown: Any, field: str) -> Any:

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from noonday.control.secrets import looks_secret, redacted
-from noonday.domain.job import Job
+from noonday.domain.calendar import Availability
+from noonday.domain.job import Job, MisfirePolicy, OverlapPolicy, Retention, RetryPolicy, Trigger
+
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
+_FIELDS: dict[type[Any], tuple[str, ...] | None] = {}
 
 # What the scheduler itself moves with each run is history, not a change that somebody made.
 _MOVING = frozenset(
@@ -19,10 +24,30 @@ _MOVING = frozenset(
     }
 )
 
+_KEPT = tuple(field.name for field in fields(Job) if field.name not in _MOVING)
+_COMMON = (Availability, MisfirePolicy, OverlapPolicy, Retention, RetryPolicy, Trigger)
+
 
 def snapshot(job: Job) -> dict[str, Any]:
-    shown: dict[str, Any] = redacted(plain(job))
-    return {name: value for name, value in shown.items() if name not in _MOVING}
+    return {name: _shown(getattr(job, name), looks_secret(name)) for name in _KEPT}
+
+
+def _shown(value: Any, secret: bool) -> Any:
+    """As `redacted(plain(value))`, in one go."""
+    if type(value) in _AS_IT_IS:
+        return redacted(value, secret=secret)
+    names = _names(type(value))
+    if names is None:
+        return redacted(plain(value), secret=secret)
+    if isinstance(value, _COMMON) and not secret:
+        return _common(value)
+    return {name: _shown(getattr(value, name), secret or looks_secret(name)) for name in names}
+
+
+@lru_cache(maxsize=256)
+def _common(value: Any) -> Any:
+    """Most jobs have the same few of these."""
+    return redacted(plain(value))
 
 
 def difference(before: Job, after: Job) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -37,8 +62,9 @@ def _masked(values: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    names = _names(type(value))
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
     match value:
         case Enum():
             return value.value
@@ -54,3 +80,13 @@ def plain(value: Any) -> Any:
             return [plain(item) for item in value]
         case _:
             return value
+
+
+def _names(kind: type[Any]) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None of anything else."""
+    try:
+        return _FIELDS[kind]
+    except KeyError:
+        return _FIELDS.setdefault(
+            kind, tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+        )

@@ -152,7 +152,7 @@ class System:
     def _load(self, conn: Connection, now: datetime) -> _Load:
         return _Load(
             queue=backlog(conn, now).depths,
-            cron_jobs=jobs.find(conn, JobFilter(schedule_type="cron"), limit=1).total,
+            cron_jobs=jobs.count(conn, JobFilter(schedule_type="cron")),
             leader=leader_of(conn, self._leader_key, now),
         )
 

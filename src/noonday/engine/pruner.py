@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from sqlalchemy import Connection
+
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
-from noonday.store import history
+from noonday.store import pruning
 from noonday.store.database import Database
 
 
@@ -18,10 +21,15 @@ class PrunerConfig:
     keep_runs: int = 100
     keep_days: int = 30
     every: timedelta = timedelta(hours=1)
-    batch: int = 500
+    batch: int = 500  # executions in one transaction
+    jobs: int = 100  # that one transaction looks at
+    windows: int = 20  # of jobs that one pass looks at; of very many jobs the next ones come after a pause
+    pause: timedelta = timedelta(minutes=5)
 
 
 class Pruner(Actor):
+    """Looks for what is too much by reading alone: on SQLite all others who write would wait meanwhile."""
+
     name = "pruner"
 
     def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: PrunerConfig) -> None:
@@ -29,20 +37,36 @@ class Pruner(Actor):
         self._db = db
         self._counters = counters
         self._config = config
+        self._after: str | None = None  # where the walk over the jobs goes on
 
     async def run_once(self) -> Wish:
-        config = self._config
-        full = True
+        while await self._write(partial(pruning.prune_removed, limit=self._config.batch)):
+            pass
+        for _ in range(self._config.windows):
+            look = partial(pruning.overfull, after=self._after, runs=self._config.keep_runs)
+            found, self._after = await self._db.read(look)
+            for start in range(0, len(found), self._config.jobs):
+                await self._prune(found[start : start + self._config.jobs])
+            if self._after is None:
+                return self._config.every
+        return self._config.pause
+
+    async def _prune(self, ids: Sequence[str]) -> None:
+        config, full = self._config, True
         while full:
-            gone = await self._db.write(
+            full = await self._write(
                 partial(
-                    history.prune,
+                    pruning.prune_jobs,
+                    ids=ids,
                     now=self.clock.now(),
                     runs=config.keep_runs,
                     days=config.keep_days,
                     limit=config.batch,
                 )
             )
-            self._counters.pruned += gone
-            full = gone >= config.batch
-        return config.every
+
+    async def _write(self, prune: Callable[[Connection], int]) -> bool:
+        """Is there more of it?"""
+        gone = await self._db.write(prune)
+        self._counters.pruned += gone
+        return gone >= self._config.batch

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from noonday.api.door.credentials import Credentials, Identify, anybody
-from noonday.api.door.jwks import Jwks
-from noonday.api.door.tokens import KeySource, Known, Tokens, public_key, secret_key
+from noonday.api.door.credentials import Credentials, Identify, Tokens, anybody
 from noonday.clock import Clock
 from noonday.control.keys import Keys
 from noonday.control.sessions import Sessions
@@ -20,21 +18,23 @@ log = structlog.get_logger(__name__)
 def identifier(settings: Settings, keys: Keys, sessions: Sessions, clock: Clock) -> Identify:
     if not settings.auth:
         return anybody
-    sources = _sources(settings, clock)
-    tokens = Tokens(sources, settings.token_rules, clock) if sources else None
-    return Credentials(keys, tokens, sessions)
+    return Credentials(keys, _tokens(settings, clock) if _given(settings) else None, sessions)
 
 
-def _sources(settings: Settings, clock: Clock) -> list[KeySource]:
-    given = []
-    if settings.jwt_secret is not None:
-        given.append(secret_key(settings.jwt_secret.get_secret_value()))
-    if settings.jwt_public_key is not None:
-        given.append(public_key(settings.jwt_public_key.get_secret_value()))
-    sources: list[KeySource] = [Known(*given)] if given else []
-    if settings.jwks_url is not None:
-        sources.append(Jwks(settings.jwks_url, clock))
-    return sources
+def _given(settings: Settings) -> list[str]:
+    """What tokens are known by."""
+    given = {
+        "JWT_SECRET": settings.jwt_secret,
+        "JWT_PUBLIC_KEY": settings.jwt_public_key,
+        "JWT_JWKS_URL": settings.jwks_url,
+    }
+    return [name for name, value in given.items() if value is not None]
+
+
+def _tokens(settings: Settings, clock: Clock) -> Tokens:
+    from noonday.instance.tokens import tokens  # noqa: PLC0415 - 9 MB that only instances with tokens load
+
+    return tokens(settings, clock)
 
 
 async def tell(settings: Settings, keys: Keys) -> None:
@@ -44,9 +44,7 @@ async def tell(settings: Settings, keys: Keys) -> None:
         say = log.info if is_loopback(settings.host) else log.warning
         say(words, settings.host, action="access", open=True)
         return
-    given = (settings.jwt_secret, settings.jwt_public_key, settings.jwks_url)
-    names = ("JWT_SECRET", "JWT_PUBLIC_KEY", "JWT_JWKS_URL")
-    tokens = [name for name, value in zip(names, given, strict=True) if value is not None]
+    tokens = _given(settings)
     log.info("the API asks everybody for a key or a token", action="access", open=False, tokens=tokens)
     if not tokens and not await keys.any():
         log.warning("there is no key yet, so nobody gets in: noonday key create", action="access", open=False)

@@ -58,7 +58,7 @@ async def opened(
         trigger_rate=Rate(calls=settings.trigger_rate) if settings.trigger_rate else None,
         answers_kept=settings.idempotency_ttl,
         webhook_secrets=_webhook_secrets(settings),
-        pubsub_enabled=parts.link is not None,
+        pubsub_enabled=parts.redis is not None,
         v2_enabled=settings.v2_enabled,
         leader_key=settings.leader_key,
         breaker=parts.engine.config.breaker,

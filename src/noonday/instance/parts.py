@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 import structlog
 from sqlalchemy.exc import DBAPIError
@@ -22,12 +23,7 @@ from noonday.engine.loop import Actor, Wish
 from noonday.engine.timekeeper import Timekeeper
 from noonday.instance.service_urls import StoredServices
 from noonday.leadership.database import DatabaseLeadership
-from noonday.leadership.redis import RedisLeadership
 from noonday.ports import Leadership, Telemetry
-from noonday.queue.notices import RedisNotices
-from noonday.queue.pubsub import RedisReceiver
-from noonday.queue.redis_streams import RedisStreams
-from noonday.redis_link import RedisLink
 from noonday.store import meta, migrate
 from noonday.store.database import Database
 from noonday.store.engines import StoreOptions
@@ -35,6 +31,10 @@ from noonday.store.instances import Instance as Beat
 from noonday.targets.config import TargetsConfig
 from noonday.targets.dispatch import Targets
 from noonday.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from noonday.instance.beside_redis import BesideRedis
+    from noonday.queue.notices import RedisNotices
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +57,7 @@ class ClusterConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     db: Database
-    link: RedisLink | None
+    redis: BesideRedis | None
     clock: Clock
     targets: Targets
     engine: Engine
@@ -133,20 +133,20 @@ async def assembled(
         exits.push_async_callback(db.close)
         if isinstance(clock, SyncedClock):
             await Timekeeper(db=db, clock=clock).run_once()
-        link = None if cluster.redis_url is None else RedisLink(cluster.redis_url)
-        if link is not None:
-            exits.push_async_callback(link.close)
+        redis = _redis(cluster, config.instance_id)
+        if redis is not None:
+            exits.push_async_callback(redis.close)
         secret = await db.write(meta.secret)
         services = StoredServices(db=db, clock=clock)
         await services.run_once()
         hands = Targets(replace(targets(secret), find_service=services.url_of))
         exits.push_async_callback(hands.close)
-        yield replace(_parts(db, link, clock, hands, config, cluster, secret, url), services=services)
+        yield replace(_parts(db, redis, clock, hands, config, cluster, secret, url), services=services)
 
 
 def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
     db: Database,
-    link: RedisLink | None,
+    redis: BesideRedis | None,
     clock: Clock,
     hands: Targets,
     config: EngineConfig,
@@ -157,7 +157,6 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
     started_at = clock.now()
     metrics = Metrics(cluster.metrics_namespace)
     events = _publisher(db, clock, metrics, config.keep_events)
-    streams = link is not None and cluster.streams
 
     def describe() -> Beat:
         return Beat(
@@ -183,22 +182,20 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
         knows=hands.knows,
         cancel_remote=hands.cancel_remote,
         describe=describe,
-        queue=RedisStreams(link, prefix=cluster.prefix, consumer=config.instance_id)
-        if link is not None and streams
-        else None,
-        leadership=_leadership(db, link, clock, config.instance_id, cluster),
-        receiver=None if link is None else RedisReceiver(link),
+        queue=redis.streams() if redis is not None and cluster.streams else None,
+        leadership=_leadership(db, redis, clock, config.instance_id, cluster),
+        receiver=None if redis is None else redis.receiver(),
         telemetry=events or metrics,
         domain_of=hands.domain_of,
     )
     engine = Engine(around, config)
     notices = None
-    if link is not None:
-        notices = RedisNotices(link, prefix=cluster.prefix, origin=db.origin, wake=db.wake)
+    if redis is not None:
+        notices = redis.notices(db.origin, db.wake)
         db.relay = notices.tell
     return Parts(
         db=db,
-        link=link,
+        redis=redis,
         clock=clock,
         targets=hands,
         engine=engine,
@@ -210,19 +207,25 @@ def _parts(  # noqa: PLR0913, PLR0917 - the one place that knows everything
     )
 
 
+def _redis(cluster: ClusterConfig, instance_id: str) -> BesideRedis | None:
+    if cluster.redis_url is None:
+        return None
+    from noonday.instance.beside_redis import BesideRedis  # noqa: PLC0415 - 7 MB that not everybody needs
+
+    return BesideRedis(cluster.redis_url, prefix=cluster.prefix, instance_id=instance_id)
+
+
 def _publisher(db: Database, clock: Clock, metrics: Metrics, keep: int) -> Publisher | None:
     return Publisher(db=db, clock=clock, telemetry=metrics, keep=keep) if keep else None
 
 
 def _leadership(
-    db: Database, link: RedisLink | None, clock: Clock, holder: str, cluster: ClusterConfig
+    db: Database, redis: BesideRedis | None, clock: Clock, holder: str, cluster: ClusterConfig
 ) -> tuple[Leadership, ...]:
     """The key in Redis decides where it can be reached, its twin in the database where not."""
     key, ttl = cluster.leader_key, cluster.leader_ttl
     twin = DatabaseLeadership(db, clock, key=key, ttl=ttl, holder=holder)
-    if link is None:
-        return (twin,)
-    return (RedisLeadership(link, db, clock, key=key, ttl=ttl, holder=holder), twin)
+    return (twin,) if redis is None else (redis.leadership(db, clock, key=key, ttl=ttl), twin)
 
 
 async def _migrate(database_url: str, clock: Clock, stop: asyncio.Event) -> None:

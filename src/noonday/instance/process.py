@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -25,7 +24,7 @@ from noonday.engine.engine import EngineConfig, Role
 from noonday.engine.loop import Actor, first_line
 from noonday.instance import policies
 from noonday.instance.callbacks import Callbacks, own_url
-from noonday.instance.loading import loaded
+from noonday.instance.loading import all_is_loaded, loaded, share_one_heap
 from noonday.instance.measuring import scrape_of
 from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
 from noonday.instance.processes import end_with_parent
@@ -216,11 +215,16 @@ def load_tasks(modules: Sequence[str]) -> None:
 
 def run_instance(settings: Settings) -> int:
     """The exit code. The first SIGTERM or SIGINT ends it in order, the second at once."""
+    share_one_heap()
     logs.configure(level=settings.log_level, form=settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     if Role.API in settings.running_roles:
         loaded("noonday.instance.door")  # before anything has its lease: this takes a while
-    gc.freeze()  # all that is there now stays: no later search goes through it
+    if settings.redis is not None:
+        loaded("noonday.instance.beside_redis")
+    if not settings.database_url.startswith("sqlite"):
+        loaded("noonday.store.hearing")
+    all_is_loaded()
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         return runner.run(_until_told(settings))
 

@@ -87,7 +87,8 @@ class Settings(BaseSettings):
     check_interval: Span = named(timedelta(seconds=60), "SCHEDULE_CHECK_INTERVAL")
     shutdown_grace: Duration = named(timedelta(seconds=30), "SHUTDOWN_GRACE")
     queue_batch_size: int = named(50, "SCHEDULER_QUEUE_BATCH_SIZE", ge=1, le=10_000)
-    queue_prefix: str = named("crawler", "SCHEDULER_QUEUE_PREFIX", pattern=r"^[\w.:-]{1,100}$")
+    # Not {1,100}: pydantic's regex would take 9 MB for that.
+    queue_prefix: str = named("crawler", "SCHEDULER_QUEUE_PREFIX", pattern=r"^[\w.:-]+$", max_length=100)
     leader_ttl: Span = named(timedelta(seconds=30), "SCHEDULER_LEADER_TTL")
     leader_key: str = named("scheduler-leader", "SCHEDULER_LEADER_KEY", min_length=1, max_length=200)
     cb_threshold: int = named(5, "SCHEDULER_CB_THRESHOLD", ge=1)

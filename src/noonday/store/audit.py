@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
@@ -50,7 +50,17 @@ class AuditFilter:
 
 def record(conn: Connection, entry: AuditEntry) -> None:
     """And tell of it as an event, with the names of what changed but no values."""
-    values = {
+    record_many(conn, [entry])
+
+
+def record_many(conn: Connection, entries: Sequence[AuditEntry]) -> None:
+    dialects.of(conn).insert(conn, audit, [_values(entry) for entry in entries])
+    kinds = [(entry, kind_of_change(entry.kind, entry.action)) for entry in entries]
+    events.append(conn, [_news(entry, kind) for entry, kind in kinds if kind is not None])
+
+
+def _values(entry: AuditEntry) -> dict[str, Any]:
+    return {
         "id": new_id(entry.at),
         "at": entry.at,
         "actor": entry.actor,
@@ -61,10 +71,6 @@ def record(conn: Connection, entry: AuditEntry) -> None:
         "after": None if entry.after is None else dict(entry.after),
         "revision": entry.revision,
     }
-    dialects.of(conn).insert(conn, audit, [values])
-    kind = kind_of_change(entry.kind, entry.action)
-    if kind is not None:
-        events.append(conn, [_news(entry, kind)])
 
 
 def _news(entry: AuditEntry, kind: str) -> News:

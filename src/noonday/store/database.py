@@ -90,7 +90,9 @@ class Database:
         elif self.options.transaction_pooling:
             await listening.suppose(self.wake, lambda: self.relay is not None)
         else:
-            await listening.hear_postgres(self.url, self.origin, self.wake)
+            from noonday.store.hearing import hear_postgres  # noqa: PLC0415 - SQLite needs no driver beside its own
+
+            await hear_postgres(self.url, self.origin, self.wake)
 
     def wake(self, topics: frozenset[str]) -> None:
         with self._ears:

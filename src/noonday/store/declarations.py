@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from noonday.store.front_tables import declarations
 from noonday.store.owners import owner
 from noonday.store.tables import jobs
 
-__all__ = ["Declared", "beside", "clear", "get", "lock_all", "owners", "put"]
+__all__ = ["Declared", "add_many", "beside", "clear", "get", "lock_all", "owners", "put"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,27 @@ def owners(conn: Connection, ids: Collection[JobId]) -> dict[JobId, str]:
     return {JobId(job_id): service for job_id, service in conn.execute(query) if service is not None}
 
 
-def lock_all(conn: Connection, service: str, names: Collection[str]) -> None:
-    """The service's jobs and those of these names, in an order that is the same for everybody."""
-    own = select(declarations.c.job_id).where(declarations.c.service == service)
-    wanted = or_(dialects.of(conn).among(jobs.c.name, names), jobs.c.id.in_(own))
-    conn.execute(dialects.of(conn).locked(select(jobs.c.id).where(wanted).order_by(jobs.c.id), jobs))
+def lock_all(conn: Connection, service: str, names: Collection[str], *, own: bool = True) -> dict[str, JobId]:
+    """The jobs of these names and, with `own`, all of the service; their ids by their names.
+
+    In an order that is the same for everybody.
+    """
+    dialect = dialects.of(conn)
+    wanted = dialect.among(jobs.c.name, names)
+    if own:
+        said = select(declarations.c.job_id).where(declarations.c.service == service)
+        wanted = or_(wanted, jobs.c.id.in_(said))
+    query = select(jobs.c.name, jobs.c.id).where(wanted).order_by(jobs.c.id)
+    return {name: JobId(job_id) for name, job_id in conn.execute(dialect.locked(query, jobs))}
+
+
+def add_many(conn: Connection, said: Sequence[Declared]) -> None:
+    """Of jobs that are new."""
+    rows = [
+        {"job_id": one.job_id, "service": one.service, "body": dict(one.body), "declared_at": one.declared_at}
+        for one in said
+    ]
+    dialects.of(conn).insert(conn, declarations, rows)
 
 
 def put(conn: Connection, said: Declared) -> None:

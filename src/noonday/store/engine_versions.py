@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -197,6 +197,11 @@ def reopen(conn: Connection) -> None:
 
 def of_its_time(conn: Connection, job: Job) -> Job:
     """The job as it may be saved: once the migration is finished, of version 2."""
-    if job.scheduler_version == Road.STREAMS or finished_at(conn) is None:
-        return job
-    return replace(job, scheduler_version=Road.STREAMS.value)
+    return of_their_time(conn, [job])[0]
+
+
+def of_their_time(conn: Connection, made: Sequence[Job]) -> list[Job]:
+    new = Road.STREAMS.value
+    if all(job.scheduler_version == new for job in made) or finished_at(conn) is None:
+        return list(made)
+    return [replace(job, scheduler_version=new) for job in made]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from psycopg.types.string import TextLoader
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
@@ -28,6 +27,9 @@ class StoreOptions:
     lock_timeout_ms: int = 10_000  # PostgreSQL: a row that somebody holds for longer makes us try again later
     transaction_pooling: bool = False  # a pooler may give each transaction another session of PostgreSQL
 
+
+# KiB of each connection to SQLite. The system keeps the file in memory too: more of it here is only memory.
+_WRITING_CACHE, _READING_CACHE = 4096, 2048
 
 # So that a peer that vanished is noticed within a minute, and not after the hours of the system's default.
 KEEP_ALIVE = {
@@ -81,12 +83,18 @@ def make_engine(
     return engine
 
 
+def _prepare_postgres(dbapi: Any) -> None:
+    from psycopg.types.string import TextLoader  # noqa: PLC0415 - 9 MB that SQLite does not need
+
+    dbapi.adapters.register_loader("uuid", TextLoader)
+
+
 def _tell_the_session(engine: Engine, settings: Mapping[str, object]) -> None:
     """Each setting once, when the connection is made."""
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
-        dbapi.adapters.register_loader("uuid", TextLoader)
+        _prepare_postgres(dbapi)
         dbapi.autocommit = True
         for name, value in settings.items():
             dbapi.execute(f"SET {name} = {value}")
@@ -99,7 +107,7 @@ def _tell_each_transaction(engine: Engine, settings: Mapping[str, object]) -> No
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
-        dbapi.adapters.register_loader("uuid", TextLoader)
+        _prepare_postgres(dbapi)
         dbapi.autocommit = True  # the driver's own BEGIN is off: ours says more
 
     @event.listens_for(engine, "begin")
@@ -125,8 +133,9 @@ def _sqlite_engine(url: URL, options: StoreOptions, *, connections: int, reading
         dbapi.execute("PRAGMA journal_mode = WAL")
         dbapi.execute(f"PRAGMA synchronous = {options.synchronous}")
         dbapi.execute("PRAGMA foreign_keys = ON")
-        dbapi.execute("PRAGMA temp_store = MEMORY")
-        dbapi.execute("PRAGMA cache_size = -32768")
+        # A reader may have to sort a million jobs for a page: not in memory.
+        dbapi.execute(f"PRAGMA temp_store = {'FILE' if reading else 'MEMORY'}")
+        dbapi.execute(f"PRAGMA cache_size = -{_READING_CACHE if reading else _WRITING_CACHE}")
         if reading:
             dbapi.execute("PRAGMA query_only = ON")
 

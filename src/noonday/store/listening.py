@@ -1,4 +1,4 @@
-"""Ears for what other processes commit: LISTEN on PostgreSQL, the file's data version on SQLite."""
+"""Ears for what other processes commit: the file's data version on SQLite, or a beat; see also `hearing`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 
-import psycopg
 import structlog
-from psycopg import sql
-from sqlalchemy import URL
 
-from noonday.store.dialects import CHANNEL
-from noonday.store.engines import KEEP_ALIVE
 from noonday.store.notices import TOPICS
 
 ALL = frozenset(TOPICS)
 BEAT = 1.0  # seconds between looks where nobody tells: SQLite's file, and PostgreSQL behind a pooler
 SLOW_BEAT = 5.0
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 3.0
 
 Wake = Callable[[frozenset[str]], None]
 log = structlog.get_logger(__name__)
@@ -59,35 +52,3 @@ async def suppose(wake: Wake, relayed: Callable[[], bool]) -> None:
     while True:
         await asyncio.sleep(SLOW_BEAT if relayed() else BEAT)
         wake(ALL)
-
-
-async def hear_postgres(url: URL, me: str, wake: Wake) -> None:
-    pause, deaf = FIRST_PAUSE, False
-    while True:
-        try:
-            conn = await psycopg.AsyncConnection.connect(conninfo(url), autocommit=True)
-            async with conn:
-                await conn.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
-                if deaf:
-                    log.info("listens to the database again", action="listen")
-                pause, deaf = FIRST_PAUSE, False
-                wake(ALL)  # whatever was said while nobody listened
-                async for notice in conn.notifies():
-                    if topics := topics_of(notice.payload or "someone", me):
-                        wake(topics)
-        except psycopg.Error as exc:
-            if not deaf:
-                log.warning("cannot listen to the database", error=first_words(exc), action="listen")
-            deaf = True
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def first_words(exc: Exception) -> str:
-    return str(exc).strip().split("\n", 1)[0]
-
-
-def conninfo(url: URL) -> str:
-    """The URL as libpq reads it; what it does not say itself is filled in."""
-    settings = {**KEEP_ALIVE, **url.query, "application_name": "noonday-ear"}
-    return url.set(drivername="postgresql", query=settings).render_as_string(hide_password=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -11,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, fun
 from noonday.store import dialects, meta, outputs, tallying
 from noonday.store.tables import attempts, executions, jobs
 from noonday.store.tables import meta as meta_table
+from noonday.store.walking import window
 
 WINDOW: Final = 10_000  # jobs looked at in one step of the walk
 STEPS: Final = 20  # steps in one call
@@ -32,39 +34,43 @@ def prune(conn: Connection, now: datetime, runs: int = 100, days: int = 30, limi
 
     A job that names its own numbers is held to those alone. Call again at once if the limit was reached.
     """
-    gone = _prune_removed(conn, limit)
+    gone = prune_removed(conn, limit)
     for _ in range(STEPS):
         if gone >= limit:
             break
-        more, deleted = _step(conn, now, _Rule(runs, now - timedelta(days=days)), limit - gone)
-        gone += deleted
-        if not more:
+        found, last = overfull(conn, meta.get(conn, _CURSOR), runs)
+        gone += prune_jobs(conn, found, now, runs, days, limit - gone)
+        if gone >= limit:
+            break  # the walk goes on with this window
+        if last is None:
+            conn.execute(delete(meta_table).where(meta_table.c.key == _CURSOR))
+            break
+        meta.put(conn, _CURSOR, last)
+    return gone
+
+
+def overfull(conn: Connection, after: str | None, runs: int) -> tuple[list[str], str | None]:
+    """Of the next window of jobs those that may have more rows than are kept, and where the window ends."""
+    held, last = window(conn, after, WINDOW)
+    found = conn.execute(_overfull(runs).where(*held).order_by(jobs.c.id))
+    return [row.id for row in found], last
+
+
+def prune_jobs(conn: Connection, ids: Sequence[str], now: datetime, runs: int, days: int, limit: int) -> int:
+    """As `prune`, of these jobs alone."""
+    if not ids:
+        return 0
+    usual, gone = _Rule(runs, now - timedelta(days=days)), 0
+    chosen = dialects.of(conn).among(jobs.c.id, ids)
+    for row in conn.execute(_overfull(runs).where(chosen).order_by(jobs.c.id)).all():
+        gone += _prune_job(conn, row, now, usual, limit - gone)
+        if gone >= limit:
             break
     return gone
 
 
-def _step(conn: Connection, now: datetime, usual: _Rule, limit: int) -> tuple[bool, int]:
-    """One window of jobs; False when the walk has come round."""
-    after = meta.get(conn, _CURSOR)
-    beyond = [] if after is None else [jobs.c.id > after]
-    end = select(jobs.c.id).where(*beyond).order_by(jobs.c.id).offset(WINDOW - 1).limit(1)
-    last: str | None = conn.execute(end).scalar()
-    window = beyond if last is None else [*beyond, jobs.c.id <= last]
-    gone = 0
-    for row in conn.execute(_overfull(usual).where(*window).order_by(jobs.c.id)).all():
-        gone += _prune_job(conn, row, now, usual, limit - gone)
-        if gone >= limit:
-            return True, gone  # the walk goes on with this window
-    if last is None:
-        conn.execute(delete(meta_table).where(meta_table.c.key == _CURSOR))
-        return False, gone
-    meta.put(conn, _CURSOR, last)
-    return True, gone
-
-
-def _overfull(usual: _Rule) -> Select[Any]:
-    """Jobs that may have more rows than are kept."""
-    own_days = case((jobs.c.retention_days.is_not(None), 0), else_=usual.runs)
+def _overfull(runs: int) -> Select[Any]:
+    own_days = case((jobs.c.retention_days.is_not(None), 0), else_=runs)
     kept = func.coalesce(jobs.c.retention_runs, own_days)
     return select(jobs.c.id, jobs.c.retention_runs, jobs.c.retention_days).where(jobs.c.row_count > kept)
 
@@ -90,7 +96,7 @@ def _prune_job(conn: Connection, row: Row[Any], now: datetime, usual: _Rule, lim
     return _delete(conn, row.id, unkept, limit)
 
 
-def _prune_removed(conn: Connection, limit: int) -> int:
+def prune_removed(conn: Connection, limit: int) -> int:
     """The history of jobs that are gone."""
     gone = 0
     query = select(meta_table.c.key).where(meta_table.c.key.like(f"{_REMOVED}%")).order_by(meta_table.c.key)

@@ -73,6 +73,8 @@ def _begin(execution: Execution, now: datetime) -> list[Step]:
 
 def _tried(execution: Execution, ready_at: datetime | None) -> list[Step]:
     claimed_at, started_at = execution.claimed_at, execution.started_at
+    if claimed_at is not None and ready_at is not None:
+        claimed_at = max(claimed_at, ready_at)  # claimed ahead, it waited for its moment
     again = execution.attempt > 1
     running = execution.state is ExecutionState.RUNNING
     return [

@@ -12,7 +12,7 @@ from noonday.web.forms import Fields
 
 __all__ = ["json_of", "json_or_text", "lines", "number", "time_of_day", "windows", "words"]
 
-_WINDOW: Final = re.compile(r"(?:(?P<days>\S.*?)\s+)?(?P<start>[\d:]+)\s*[-–]\s*(?P<end>[\d:]+)")  # noqa: RUF001
+_WINDOW: Final = re.compile(r"(?:(?P<days>\S.*?)\s+)?(?P<start>[\d:]+)\s*[-\N{EN DASH}]\s*(?P<end>[\d:]+)")
 
 
 def words(text: str) -> list[str]:

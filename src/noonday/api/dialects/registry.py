@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, field_validator
@@ -98,6 +100,7 @@ class CronBody(CamelBody):
 
 # Fields that a job has under the same name.
 _SAME: Final = frozenset(JobBody.model_fields) & frozenset(DeclarationBody.model_fields) - {"metadata"}
+_CAMEL: Final = {name: to_camel(name) for name in DeclarationBody.model_fields}
 # What has no usual value: it is always said.
 _ALWAYS_SAID: Final = frozenset({"cronExpression", "service", "endpoint"})
 
@@ -121,25 +124,29 @@ def to_declarations(body: RegisterAllBody, now: datetime, defaults: JobDefaults)
 
 def to_declaration(body: DeclarationBody, service: str, now: datetime, defaults: JobDefaults) -> Declaration:
     said = {name for name in body.model_fields_set if getattr(body, name) is not None}
-    bare = {
-        "name": body.name,
-        "cron_expression": body.cron_expression,
-        "target": {"type": "service", "service": service, "endpoint": body.endpoint},
-    }
-    values = bare | {name: getattr(body, name) for name in said & _SAME}
+    values = {name: getattr(body, name) for name in said & _SAME}
+    values["target"] = {"type": "service", "service": service, "endpoint": body.endpoint}
     if body.enabled is not None:
         values["schedule_enabled"] = body.enabled
     values["metadata"] = (body.metadata or {}) | {
         key: getattr(body, key) for key in IN_METADATA.values() if key in said
     }
-    usual = fields_of(_job(bare, now, defaults))
     return Declaration(
         service=service,
         job=_job(values, now, defaults),
-        named=frozenset(map(to_camel, said - {"name", "override"})) | _ALWAYS_SAID,
-        usual={name: value for name, value in usual.items() if name not in _ALWAYS_SAID},
+        named=frozenset(_CAMEL[name] for name in said - {"name", "override"}) | _ALWAYS_SAID,
+        usual=_usual(defaults),
         override=body.override if isinstance(body.override, bool) else frozenset(body.override),
     )
+
+
+@lru_cache(maxsize=8)
+def _usual(defaults: JobDefaults) -> Mapping[str, Any]:
+    """What holds where a declaration is silent, whatever else it says."""
+    target = {"type": "service", "service": "any", "endpoint": "/"}
+    bare = {"name": "any", "cron_expression": "@daily", "target": target}
+    found = fields_of(_job(bare, datetime(2000, 1, 1, tzinfo=UTC), defaults))
+    return {name: value for name, value in found.items() if name not in _ALWAYS_SAID}
 
 
 def _job(values: dict[str, Any], now: datetime, defaults: JobDefaults) -> Job:

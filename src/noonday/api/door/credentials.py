@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from starlette.datastructures import Headers
 
 from noonday.api.door.cookies import session_of
-from noonday.api.door.tokens import Tokens
 from noonday.control.keys import Keys
 from noonday.control.sessions import Sessions
 from noonday.domain.access import ANYBODY, Caller
@@ -32,6 +32,12 @@ def proofs(headers: Headers) -> set[str]:
     """Keys and tokens; an empty text for what is neither."""
     shown = {_bearer(value) for value in headers.getlist("authorization")}
     return shown | {value if value.startswith(START) else "" for value in headers.getlist("x-api-key")}
+
+
+class Tokens(Protocol):
+    async def caller(self, token: str) -> Caller:
+        """Whose token this is; raises BadToken, or NotAllowed for one without a role here."""
+        ...
 
 
 class Credentials:

@@ -23,6 +23,8 @@ BODY = "noonday.body"  # in the scope of a request: its bytes
 _MOST_DIGITS = 20  # of a length that is worth reading
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALWAYS_OPEN = ("/health/live", "/health/ready")  # probes come by addresses nobody listed; they learn nothing
+_VERSIONS = frozenset({"1.0", "1.1"})
+_HANG_UP = {"Connection": "close"}
 _WEBHOOK = "/api/v2/triggers/webhook"
 PAGES = "/ui/"  # whose forms are forms
 _JSON_LIKE = (
@@ -98,9 +100,11 @@ class Guard:
             return answer(403, "a page from another origin may not change anything here")
         if "\x00" in scope["path"] or b"\x00" in unquote_to_bytes(scope.get("query_string", b"")):
             return answer(400, "the address holds a NUL character")
+        if scope.get("http_version", "1.1") not in _VERSIONS:
+            return answer(400, f"HTTP/{scope['http_version']} is not spoken here", headers=_HANG_UP)
         if "content-length" in headers and "transfer-encoding" in headers:
             # Somebody on the way may have seen another end of it, and what follows may be forged.
-            return answer(400, "the body has two lengths", headers={"Connection": "close"})
+            return answer(400, "the body has two lengths", headers=_HANG_UP)
         return None
 
     def _known_page(self, headers: Headers, host: str) -> bool:

@@ -11,7 +11,8 @@ import structlog
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-from noonday.api.door.tokens import ALGORITHMS, JwtKey
+from noonday.api.door.token_texts import ALGORITHMS
+from noonday.api.door.tokens import JwtKey
 from noonday.api.strict_json import NotJson, parse
 from noonday.clock import Clock
 from noonday.domain.errors import Invalid, Unavailable

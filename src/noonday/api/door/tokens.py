@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OctKey, RSAKey
-from joserfc.util import urlsafe_b64decode
 
-from noonday.api.strict_json import NotJson, parse
+from noonday.api.door.token_texts import ALGORITHMS, header_of, read_object
 from noonday.clock import Clock
 from noonday.domain.access import Caller
 from noonday.domain.claims import BadToken, Rules, caller_of
-from noonday.domain.errors import Invalid
 from noonday.ids import new_id
 from noonday.settings.secrets import read_public_key
 
 __all__ = [
-    "ALGORITHMS",
     "JwtKey",
     "KeySource",
     "Known",
     "Tokens",
-    "end_of",
     "public_key",
     "secret_key",
     "signed",
 ]
-
-ALGORITHMS: Final = {"oct": "HS256", "RSA": "RS256", "EC": "ES256"}  # by the kind of the key
-_TOKEN = re.compile(r"([\w-]{1,512})\.[\w-]{1,6000}\.[\w-]{1,1400}", re.ASCII)
-_LONGEST_KID: Final = 200
-# Each of these would let a token bring its own key, or change what its bytes mean.
-_REFUSED: Final = frozenset({"jku", "jwk", "x5u", "x5c", "crit", "b64", "zip", "enc", "cty"})
-_TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 
 
 class _Registry(jws.JWSRegistry):
@@ -89,7 +77,7 @@ class Tokens:
 
     async def caller(self, token: str) -> Caller:
         """Whose token this is; raises BadToken, or NotAllowed for one without a role here."""
-        algorithm, kid = _header(token)
+        algorithm, kid = header_of(token)
         for source in self._sources:
             claims = _claims(token, await source.find(algorithm, kid))
             if claims is not None:
@@ -97,55 +85,17 @@ class Tokens:
         raise BadToken("another signature, or by an unknown key")
 
 
-def end_of(token: str) -> datetime:
-    """When a token ends that was found good."""
-    return datetime.fromtimestamp(_object(_decoded(token.split(".")[1]), "payload")["exp"], UTC)
-
-
-def _header(token: str) -> tuple[str, str | None]:
-    """Which algorithm and which key it names; looked at before anything is done with either."""
-    shape = _TOKEN.fullmatch(token)
-    if shape is None:
-        raise BadToken("no token at all")
-    header = _object(_decoded(shape[1]), "header")
-    if refused := _REFUSED & header.keys():
-        raise BadToken(f"{min(refused)} in the header")
-    algorithm, kid, kind = header.get("alg"), header.get("kid"), header.get("typ", "jwt")
-    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS.values():
-        raise BadToken("another algorithm")
-    if kid is not None and not (isinstance(kid, str) and 0 < len(kid) <= _LONGEST_KID):
-        raise BadToken("kid is no name")
-    if not isinstance(kind, str) or kind.lower() not in _TYPES:
-        raise BadToken("another type")
-    return algorithm, kid
-
-
 def _claims(token: str, keys: Sequence[JwtKey]) -> Mapping[str, Any] | None:
     """None unless one of the keys has signed it."""
     for known in keys:
         registry = _Registry(algorithms=[known.algorithm], strict_check_header=False)
         try:
-            return _object(jws.deserialize_compact(token, known.key, registry=registry).payload, "payload")
+            return read_object(
+                jws.deserialize_compact(token, known.key, registry=registry).payload, "payload"
+            )
         except (JoseError, ValueError, TypeError):
             continue
     return None
-
-
-def _decoded(part: str) -> bytes:
-    try:
-        return urlsafe_b64decode(part.encode())
-    except ValueError as exc:
-        raise BadToken("no base64") from exc
-
-
-def _object(text: bytes, what: str) -> dict[str, Any]:
-    try:
-        value = parse(text)
-    except (NotJson, Invalid) as exc:
-        raise BadToken(f"the {what} is not JSON") from exc
-    if not isinstance(value, dict):
-        raise BadToken(f"the {what} is no object")
-    return value
 
 
 def signed(secret: str, caller: Caller, rules: Rules, now: datetime, lifetime: timedelta) -> str:

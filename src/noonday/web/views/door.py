@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from noonday.api.callers import needs, open_to_all
 from noonday.api.door.cookies import SESSION_COOKIE
 from noonday.api.door.guesses import TooManyGuesses, address_of
-from noonday.api.door.tokens import end_of
+from noonday.api.door.token_texts import end_of
 from noonday.api.services import Ask
 from noonday.domain.access import ANYBODY, Right
 from noonday.domain.errors import NotAllowed, Unidentified
