@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from tests.cluster.cluster import LEADER_TTL, LEASE, SWEEP, Cluster
 from tests.cluster.history import Fault
@@ -36,9 +37,9 @@ def pause_the_leader(cluster: Cluster) -> list[Fault]:
     """With work in its hands, for longer than its term and its leases: when it wakes, all of it is over."""
     leader = cluster.leader()
     while True:
-        eventually(lambda: _holds(cluster, leader), 15, f"{leader.name} has nothing to do")
+        eventually(lambda: _works(cluster, leader), 15, f"{leader.name} has nothing to do")
         at = leader.pause()
-        if _holds(cluster, leader):
+        if _works(cluster, leader):
             break
         leader.wake()  # it ended its work in just that moment
     cluster.leader(within=FAILOVER, other_than=leader)
@@ -50,7 +51,7 @@ def pause_the_leader(cluster: Cluster) -> list[Fault]:
 def kill_a_worker(cluster: Cluster) -> list[Fault]:
     """With work in its hands."""
     node = cluster.follower()
-    eventually(lambda: _holds(cluster, node), 15, f"{node.name} has nothing to do")
+    eventually(lambda: _works(cluster, node), 15, f"{node.name} has nothing to do")
     at = node.kill()
     # Others must settle what it held: it does not come back before and take its own work again.
     eventually(lambda: not _holds(cluster, node), ORPHAN, f"{node.name} is dead and still holds work")
@@ -149,8 +150,23 @@ def crash_postgres(cluster: Cluster, away: float = 3.0) -> list[Fault]:
     return [Fault(name="PostgreSQL crashed", began=at, ended=time.time(), within=POSTGRES_BACK)]
 
 
+_HELD: Final = "SELECT count(*) FROM executions WHERE state = 'running' AND instance_id = %s"
+# Neither about to start nor about to end: a commit that is on its way arrives all the same.
+_IN_THE_MIDDLE: Final = (
+    "AND started_at BETWEEN clock_timestamp() - interval '0.9 s' AND clock_timestamp() - interval '0.2 s'"
+)
+
+
 def _holds(cluster: Cluster, node: Node) -> bool:
-    query = "SELECT count(*) FROM executions WHERE state = 'running' AND instance_id = %s"
+    return _any(cluster, _HELD, node)
+
+
+def _works(cluster: Cluster, node: Node) -> bool:
+    """Is it in the middle of a run that takes longer?"""
+    return _any(cluster, f"{_HELD} {_IN_THE_MIDDLE}", node)
+
+
+def _any(cluster: Cluster, query: str, node: Node) -> bool:
     with cluster.sql() as conn:
         found = conn.execute(query, (node.name,)).fetchone()
     return bool(found and found[0])

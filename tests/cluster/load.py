@@ -198,6 +198,14 @@ class Load:
                 "FROM executions WHERE job_id::text = ANY(%s)",
                 (list(names),),
             ).fetchall()
+            for execution, number, ended in conn.execute(
+                "SELECT id::text, attempt, completed_at FROM executions "
+                "WHERE job_id::text = ANY(%s) AND state = 'completed'",
+                (list(names),),
+            ):
+                tries.setdefault(execution, []).append(
+                    Try(number=number, outcome="completed", ended=ended.timestamp())
+                )
         return [
             Row(
                 execution=execution,

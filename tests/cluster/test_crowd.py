@@ -65,7 +65,6 @@ def test_it_runs_ten_thousand_once_each(cluster: Cluster) -> None:
             ).fetchall()
         )
     # A worker that took more than it had slots for may hand some back unbegun; nothing else may happen.
-    assert tries.pop("completed") == JOBS * RUNS
     assert tries.keys() <= {"released"}, tries
     ran = Counter(line.split()[0] for line in marks.read_text().splitlines())
     assert len(ran) == JOBS * RUNS

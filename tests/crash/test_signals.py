@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -88,21 +90,18 @@ def test_it_ends_at_once_on_the_second_signal(here: World, number: signal.Signal
 
 def stop_between_writes(here: World, zombie: Noonday) -> None:
     """On SQLite nobody else writes while a stopped process is in the middle of a transaction."""
-    zombie.send(signal.SIGSTOP)
-    while here.url.startswith("sqlite") and is_locked(here.url):
-        zombie.send(signal.SIGCONT)
-        time.sleep(0.02)
+    with write_lock(here.url) if here.url.startswith("sqlite") else nullcontext():
         zombie.send(signal.SIGSTOP)
+        _, status = os.waitpid(zombie.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), zombie.lines()
 
 
-def is_locked(url: str) -> bool:
-    with closing(sqlite3.connect(url.partition("///")[2], timeout=0.1, isolation_level=None)) as conn:
-        try:
-            conn.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
+@contextmanager
+def write_lock(url: str) -> Iterator[None]:
+    with closing(sqlite3.connect(url.partition("///")[2], timeout=20, isolation_level=None)) as conn:
+        conn.execute("BEGIN IMMEDIATE")
+        yield
         conn.execute("ROLLBACK")
-        return False
 
 
 def test_it_lets_a_process_stopped_longer_than_its_lease_change_nothing(here: World) -> None:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import inf
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from noonday.domain.admission import AdmitFacts, Replace, Skip, Start, Verdict, Wait, admit
+from noonday.domain.admission import (
+    AdmitFacts,
+    Replace,
+    Skip,
+    Start,
+    Verdict,
+    Wait,
+    admit,
+    certain_since,
+    most_at_once,
+)
 from noonday.domain.dependency import ParentFacts
 from noonday.domain.execution import Cause, ExecutionId, SkipReason, WaitReason
 from noonday.domain.job import CatchUp, Job, JobId, JobState, MisfirePolicy, Overlap, OverlapPolicy
@@ -217,3 +230,41 @@ def test_every_verdict_that_holds_back_says_why_in_words() -> None:
         given = admit(overlapping(policy), an_execution(), running(1, 1), NOON)
         assert isinstance(given, Skip | Wait)
         assert "1 of at most 1" in given.detail
+
+
+@given(
+    job=st.builds(
+        overlapping,
+        st.sampled_from(Overlap),
+        st.integers(1, 3),
+        paused=st.booleans(),
+        enabled=st.booleans(),
+        state=st.sampled_from([JobState.SCHEDULED, JobState.RUNNING, JobState.CANCELLED]),
+        depends_on=st.sampled_from([(), (PARENT,)]),
+        schedule=st.sampled_from([Immediate(), Interval(count=5), Interval(count=5, after_completion=True)]),
+        misfire=st.builds(
+            MisfirePolicy,
+            catch_up=st.sampled_from(CatchUp),
+            grace=st.sampled_from([timedelta(), timedelta(minutes=1), timedelta(days=300_000)]),
+        ),
+    ),
+    cause=st.sampled_from(Cause),
+    running_now=st.integers(0, 3),
+    waiting=st.integers(0, 2),
+    late=st.timedeltas(timedelta(), timedelta(minutes=3)),
+)
+def test_what_is_certain_is_what_would_be_decided(
+    job: Job, cause: Cause, running_now: int, waiting: int, late: timedelta
+) -> None:
+    now = NOON + late
+    since = certain_since(job, now)
+    execution = an_execution(job=job, cause=cause)
+    assert execution.available_at is not None
+    if since is not None and execution.available_at >= since and running_now < most_at_once(job):
+        assert admit(job, execution, running(running_now, waiting), now) == Start()
+
+
+def test_it_is_certain_of_most_jobs() -> None:
+    assert certain_since(a_job(), NOON) == NOON - MisfirePolicy().grace
+    assert most_at_once(a_job()) == 1
+    assert most_at_once(overlapping(Overlap.ALLOW)) == inf

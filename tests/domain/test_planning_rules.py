@@ -326,6 +326,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
         return cron_times(expression, key, zone, after)
 
     monkeypatch.setattr("noonday.domain.instants.cron_times", counted)
+    monkeypatch.setattr("noonday.domain.straight._steps", {})
     return asked
 
 
@@ -335,3 +336,16 @@ def test_a_plain_cron_job_costs_two_evaluations(expression: str, evaluations: li
     given = plan(a_job(schedule=Cron(expression=expression), next_run_at=due), LOOKAHEAD, due)
     assert len(given.fires) == 1
     assert len(evaluations) == 2
+
+
+def test_its_next_time_costs_one_and_that_of_a_job_like_it_none(evaluations: list[datetime]) -> None:
+    due, every = at("2027-02-01T12:00"), Cron(expression="* * * * *")
+    job, like_it = a_job(schedule=every, next_run_at=due), a_job(schedule=every, next_run_at=due)
+    for count in (2, 3, 4):
+        assert job.next_run_at is not None
+        made = plan(job, LOOKAHEAD, job.next_run_at)
+        assert plan(like_it, LOOKAHEAD, job.next_run_at) == made
+        assert len(evaluations) == count
+        job, like_it = (
+            replace(one, next_run_at=made.next_run_at, fire_count=count - 1) for one in (job, like_it)
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from noonday.control.outputs import Outputs, Reading
-from noonday.domain.execution import ExecutionState
+from noonday.domain.execution import ExecutionId, ExecutionState
 from noonday.domain.job import RetryPolicy
 from noonday.domain.output import HEAD, TAIL
 from noonday.domain.schedule import Immediate
@@ -142,13 +142,13 @@ async def test_the_end_is_told_behind_the_last_words(
     """Whoever hears of the end finds all of the output, however slowly it is written."""
     actor, settler = scheduler.engine.outputs, scheduler.engine.settler
     found: list[str] = []
-    settle = settler.settle
+    write = settler._write
 
-    async def look(ending: Ending, attempt: int) -> bool:
-        found.append(text_of(await outputs(scheduler).read(ending.execution_id)))
-        return await settle(ending, attempt)
+    async def look(endings: Sequence[Ending]) -> set[ExecutionId]:
+        found.extend([text_of(await outputs(scheduler).read(one.execution_id)) for one in endings])
+        return await write(endings)
 
-    monkeypatch.setattr(settler, "settle", look)
+    monkeypatch.setattr(settler, "_write", look)
 
     @scheduler.task
     async def work() -> None:

@@ -11,7 +11,7 @@ from noonday.domain.execution import ExecutionState, WaitReason
 from noonday.domain.job import MisfirePolicy, OnLost, RetryPolicy
 from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit
 from noonday.engine.pruner import PrunerConfig
-from noonday.store import instances
+from noonday.store import instances, pruning
 from noonday.targets.tasks import current
 from noonday.testing import ManualInstance
 from tests.factories import at
@@ -211,6 +211,25 @@ async def test_it_prunes_old_history_and_keeps_what_is_open(scheduler: ManualIns
     assert len(ended) == 5
     assert scheduler.engine.counters.pruned == 25
     assert max(row.scheduled_for for row in ended) == at("2027-01-01T12:05:00Z")
+
+
+async def test_it_prunes_the_history_of_many_jobs_in_several_passes(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    for n in range(5):
+        await scheduler.add(f"often {n}", EVERY_10_S, "work")
+    await scheduler.tick(minutes=1)
+    monkeypatch.setattr(pruning, "WINDOW", 2)
+    config = PrunerConfig(keep_runs=1, keep_days=0, batch=3, jobs=1, windows=1)
+    scheduler.engine.pruner._config = config
+    wishes = [await scheduler.engine.pruner.run_once() for _ in range(3)]
+    assert wishes == [config.pause, config.pause, config.every]
+    for n in range(5):
+        assert len([row for row in await scheduler.history(f"often {n}") if not row.state.open]) == 1
 
 
 async def test_it_sleeps_until_the_earliest_lease_ends_and_never_longer_than_one_lease(

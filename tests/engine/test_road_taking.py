@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from noonday.domain.errors import Unavailable
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.outcome import Outcome
+from noonday.engine.slots import Slots
 from noonday.ports import Delivery, Run
 from noonday.store import executions, instances
 from noonday.store.executions import ClaimOrder, Taken
@@ -123,14 +124,48 @@ async def test_while_the_other_claimer_is_on_its_way_messages_wait_for_what_it_l
         await until(lambda: one.target.ran == [execution_id], "the run")
 
 
+async def test_room_that_comes_while_messages_go_back_is_not_missed(
+    db_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    road, room = a_road(), [1]
+    monkeypatch.setattr(Slots, "room", property(lambda _: room[0]))
+    async with by_hand(db_url, road, slots=1) as one:
+        execution_id = await put(one, road, await add(one.db))
+        queue, slots, taker = one.engine.streams._queue, one.engine.slots, one.engine.taker
+        assert queue is not None
+        take, hand_back = queue.take, queue.hand_back
+
+        async def into_full_hands(limit: int, wait: timedelta) -> list[Delivery]:
+            found = await take(limit, wait)
+            room[0] = 0
+            return found
+
+        async def meanwhile(deliveries: Collection[Delivery]) -> None:
+            await hand_back(deliveries)
+            room[0] = 1
+            slots._offer_room()
+
+        monkeypatch.setattr(queue, "take", into_full_hands)
+        monkeypatch.setattr(queue, "hand_back", meanwhile)
+        await taker.run_once()  # takes it, and gives it back for want of room
+        taker.wake.clear()
+        room[0] = 0
+        taker._receive(await take(1, timedelta()))
+        await taker.run_once()
+        assert taker.wake.is_set(), "nobody would look again"
+        await taker.run_once()
+        await until(lambda: one.target.ran == [execution_id], "the run")
+
+
 async def test_a_message_that_is_early_waits_for_its_moment(db_url: str) -> None:
     road = a_road()
     async with machine(db_url, queue=road.queue, roles=WORKER) as one, one.running():
         job = await add(one.db)
-        await put(one, road, job, ahead=0.4)
-        await put(one, road, job)
+        early = await put(one, road, job, ahead=0.4)
+        due = await put(one, road, job)
         await until(lambda: len(one.target.ran) == 2, "both")
-        assert one.target.late[0] < 0.4 <= one.target.late[1] < 0.9
+        assert one.target.ran == [due, early]
+        assert one.target.late[1] >= 0.4
         await until(lambda: len(road) == 0, "an empty road", seconds=6)
 
 

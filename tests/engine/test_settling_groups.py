@@ -49,7 +49,7 @@ class Flaky:
 
 @pytest.fixture
 def flaky(scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch) -> Flaky:
-    return Flaky(scheduler, monkeypatch, "settle")
+    return Flaky(scheduler, monkeypatch, "settle_held")
 
 
 async def start(scheduler: ManualInstance, count: int, **fields: Any) -> None:
@@ -118,14 +118,12 @@ async def test_it_tells_that_an_ending_is_durable_only_once_it_is(
     await start(scheduler, 1)
     await until_waiting(scheduler, 1)
     settler = scheduler.engine.settler
-    [waiting] = settler._waiting
     with pytest.raises(Unavailable):
         await settler.run_once()
-    assert not waiting.durable.done()
     assert len(settler) == 1
     assert len(scheduler.engine.leases) == 1  # still held, still renewed
     await settler.run_once()
-    assert waiting.durable.result() is True
+    assert len(settler) == len(scheduler.engine.leases) == 0
 
 
 async def test_it_loses_no_result_when_the_store_fails_in_the_middle(
@@ -199,14 +197,14 @@ async def test_it_does_not_let_one_ending_hold_back_the_others(
 
     poison: set[str] = set()
 
-    original = executions.settle
+    original = executions.settle_held
 
     def patched(conn: Connection, endings: list[Ending], now: Any, chance: float = 0.0) -> Any:
         if any(e.execution_id in poison and isinstance(e.outcome, Completed) for e in endings):
             raise ValueError("this result cannot be written")
         return original(conn, endings, now, chance)
 
-    monkeypatch.setattr("noonday.engine.settler.executions.settle", patched)
+    monkeypatch.setattr("noonday.engine.settler.executions.settle_held", patched)
     await start(scheduler, 5, retry=RetryPolicy(max_retries=0))
     await until_waiting(scheduler, 5)
     poison.add(scheduler.engine.settler._waiting[2].ending.execution_id)
@@ -229,7 +227,10 @@ async def test_it_stores_what_postgres_would_refuse(scheduler: ManualInstance) -
     assert run.state in (ExecutionState.COMPLETED, ExecutionState.FAILED)
 
 
-async def test_it_refuses_an_ending_with_a_wrong_token(scheduler: ManualInstance) -> None:
+@pytest.mark.parametrize("by_its_runner", [False, True])
+async def test_it_refuses_an_ending_with_a_wrong_token(
+    scheduler: ManualInstance, by_its_runner: bool
+) -> None:
     @scheduler.task
     async def work() -> None:
         await scheduler.clock.sleep(10)
@@ -237,8 +238,14 @@ async def test_it_refuses_an_ending_with_a_wrong_token(scheduler: ManualInstance
     await start(scheduler, 1)
     [held] = scheduler.engine.leases
     settler = scheduler.engine.settler
-    ending = Ending(execution_id=held.id, token="stolen", outcome=Completed(result=Result(value="mine")))
-    answer = settler.offer(ending, attempt=1)
+    ending = Ending(
+        execution_id=held.id,
+        token="stolen",
+        outcome=Completed(result=Result(value="mine")),
+        claim=held.claim if by_its_runner else None,
+    )
+    answers: list[bool] = []
+    settler.offer(ending, attempt=1, then=answers.append)
     await settler.run_once()
-    assert answer.result() is False
+    assert answers == [False]
     assert await states(scheduler) == [ExecutionState.RUNNING]

@@ -16,7 +16,7 @@ from tests.proxy import Proxy
 
 MADE_OR_NOT = pytest.mark.parametrize("made", [True, False], ids=["made", "not made"])
 # What tells the statements of one kind of transaction from all others.
-PLANS, CLAIMS, SETTLES = b"INSERT INTO executions", b"claimed_at =", b"INSERT INTO attempts"
+PLANS, CLAIMS, SETTLES = b"INSERT INTO executions", b"claimed_at =", b"completed_at ="
 
 
 class Work:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import ssl
-import subprocess
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from noonday.domain.errors import Invalid, RoadDown
 from noonday.redis_link import RedisLink, Refused
@@ -208,20 +211,37 @@ async def test_it_works_over_a_unix_socket() -> None:
         server.stop()
 
 
-@pytest.mark.skipif(
-    not os.environ.get("CI") and shutil.which("openssl") is None, reason="openssl makes the certificate"
-)
 async def test_it_works_over_tls_and_trusts_no_stranger(redis_url: str, tmp_path: Path) -> None:
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    asked = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(["openssl", "req", *asked, *named], check=True, capture_output=True)
+    certificate, key = _signed_by_itself(tmp_path)
     async with _tls_in_front_of(redis_url, certificate, key) as port:
         async with opened(f"rediss://localhost:{port}/0?ssl_ca_certs={certificate}") as link:
             assert await link.call("ECHO", "safe") == "safe"
         async with opened(f"rediss://localhost:{port}/0") as link:
             with pytest.raises(RoadDown, match=r"(?i)certificate"):
                 await link.call("PING")
+
+
+def _signed_by_itself(folder: Path) -> tuple[Path, Path]:
+    """A certificate of localhost, and its key."""
+    secret = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    subject = x509.SubjectKeyIdentifier.from_public_key(secret.public_key())
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject)
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, secret.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=2))
+        .add_extension(subject, critical=False)
+        .add_extension(issuer, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(secret, hashes.SHA256())
+    )
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+    key.write_bytes(secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return certificate, key
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from noonday.domain.execution import (
     ExecutionState,
     SkipReason,
     WaitReason,
+    successful_attempt,
 )
 from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import CatchUp, Job, OnLost, Overlap
@@ -63,6 +64,9 @@ def read(world: World) -> Rows:
         for row in conn.execute(ordered).mappings():
             made = read_attempt(row)
             attempts[made.execution_id].append(made)
+        for one in executions:
+            if (success := successful_attempt(one)) is not None:
+                attempts[one.id].append(success)
     return Rows(jobs, executions, attempts)
 
 

@@ -30,7 +30,7 @@ from tests.simulation.world import World
 MENDED = 15.0  # no fault begins later
 CALM = 25.0  # from here on everything has recovered
 ENDS = 32.0  # nothing is due later
-LONGEST = 200.0
+LONGEST = 300.0
 _REST = 9.0  # longer than messages of the dead lie about
 
 

@@ -16,7 +16,7 @@ from noonday.domain.breaker import CLOSED, Breaker, BreakerPolicy, BreakerState,
 from noonday.domain.execution import ExecutionState, WaitReason
 from noonday.domain.job import Job
 from noonday.domain.outcome import Deferred
-from noonday.store import breakers, executions
+from noonday.store import breakers, executions, history
 from noonday.store.breakers import BreakerRow, Change
 from noonday.store.database import Database
 from noonday.store.executions import Ending
@@ -232,7 +232,8 @@ def test_a_run_that_is_parked_keeps_its_number_for_the_attempt_to_come(db: Datab
     (again,) = claim(db, DUE)
     assert again.execution.attempt == 1
     end(db, again, now=DUE)
-    assert [row["number"] for row in sql(db, "SELECT number FROM attempts")] == [1]
+    tried = db.read_now(lambda conn: history.attempts(conn, one.execution_id))
+    assert [attempt.number for attempt in tried] == [1]
 
 
 def test_a_cancel_that_comes_before_it_is_parked_wins(db: Database) -> None:

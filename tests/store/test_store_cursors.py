@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from noonday.domain.execution import Cause
 from noonday.domain.job import Job, JobState
 from noonday.domain.schedule import Cron
-from noonday.store import executions, jobs
+from noonday.store import executions, job_cursors, jobs
 from noonday.store.database import Database
 from noonday.store.jobs import Advance, BadRow
 from tests.factories import NOON, a_job, an_id
@@ -16,7 +16,7 @@ from tests.store.store_steps import MINUTE, SECOND, add, claim, end, job_now, pl
 
 
 def due(db: Database, limit: int = 10) -> list[str]:
-    return [job.id for job in db.write_now(lambda conn: jobs.due(conn, NOON, limit))]
+    return [one.job.id for one in db.write_now(lambda conn: jobs.due(conn, NOON, limit))]
 
 
 def test_due_jobs_come_in_order_of_their_time(db: Database) -> None:
@@ -60,7 +60,7 @@ def test_two_planners_do_not_get_the_same_job(postgres_db: Database) -> None:
     add(postgres_db, *(a_job(next_run_at=NOON) for _ in range(4)))
 
     def first(conn: Connection) -> tuple[set[str], set[str]]:
-        mine = {str(job.id) for job in jobs.due(conn, NOON, 2)}
+        mine = {str(one.job.id) for one in jobs.due(conn, NOON, 2)}
         return mine, set(due(postgres_db))
 
     mine, theirs = postgres_db.write_now(first)
@@ -165,3 +165,17 @@ def test_a_lock_without_a_living_run_is_cleared_and_counted(db: Database) -> Non
     assert locks[fresh.id] is not None
     assert locks[held.id] == claimed.execution.lease_token
     assert db.read_now(lambda conn: executions.get(conn, claimed.execution.id)) == claimed.execution
+
+
+def test_a_search_for_stale_locks_goes_on_where_it_was(
+    postgres_db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_cursors, "WINDOW", 2)
+    add(postgres_db, *(a_job() for _ in range(5)))
+
+    def clear() -> int:
+        return postgres_db.write_now(lambda conn: jobs.clear_stale_locks(conn, NOON, timedelta(minutes=5)))
+
+    for _ in range(2):
+        sql(postgres_db, "UPDATE jobs SET lock_token = 'dead'")
+        assert [clear() for _ in range(3)] == [2, 2, 1]

@@ -6,12 +6,14 @@ import pytest
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job, Retention, RetryPolicy
+from noonday.domain.outcome import Failed
 from noonday.store import history, jobs, pruning
 from noonday.store.database import Database
 from tests.factories import NOON, a_job, an_id
 from tests.store.store_steps import BAD, MINUTE, OK, add, claim, plan_run, run, sql
 
 DAY = timedelta(days=1)
+LAST = Failed(error="no", retryable=False)  # attempts that succeed are not kept apart
 
 
 def total(db: Database, job: Job | None = None) -> int:
@@ -57,7 +59,8 @@ def ran(db: Database, job: Job, times: int) -> None:
 def test_the_newest_runs_are_kept(db: Database) -> None:
     job = a_job()
     add(db, job)
-    ran(db, job, 5)
+    for n in range(5):
+        run(db, job, NOON + n * MINUTE, LAST)
     assert prune(db, runs=3) == 2
     left = db.read_now(lambda conn: history.page(conn, job.id)).items
     assert [one.scheduled_for for one in left] == [NOON + n * MINUTE for n in (4, 3, 2)]

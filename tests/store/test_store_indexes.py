@@ -11,11 +11,12 @@ from sqlalchemy import Connection, event
 
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Lane
-from noonday.store import executions, jobs, pauses
+from noonday.domain.plans import Fire, Plan
+from noonday.store import executions, jobs, pauses, zones
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
 from noonday.store.open_runs import open_runs
-from tests.factories import LEASE, NOON, a_job, an_execution
+from tests.factories import LEASE, NOON, a_job, a_timing, an_execution
 from tests.store.store_steps import MINUTE, add, claim, ending, plan
 
 ROWS = 3_000
@@ -98,6 +99,19 @@ def test_due_uses_its_partial_index(full: Database) -> None:
     assert "jobs_due_idx" in plans[0]
 
 
+def test_zones_in_use_are_found_by_their_index(full: Database) -> None:
+    zoned = [a_job(timing=a_timing(timezone=zone)) for zone in ("Asia/Tokyo", "Europe/Berlin") * 300]
+    full.write_now(lambda conn: jobs.add_many(conn, zoned))
+    if full.dialect == "postgresql":
+        full.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    (told,) = explained(full, zones.in_use)
+    assert "jobs_zone_idx" in told
+    assert "Seq Scan on jobs" not in told
+    no_full_scan([told])
+    assert full.read_now(zones.in_use) == ["Asia/Tokyo", "Europe/Berlin"]
+    no_full_scan(explained(full, lambda conn: zones.waiting(conn, "Asia/Tokyo", NOON, zoned[0].id, 10)))
+
+
 def test_a_claim_uses_its_partial_index(full: Database) -> None:
     order = ClaimOrder(instance_id="i", limit=100, now=NOON, lease=LEASE)
     plans = explained(full, lambda conn: executions.claim(conn, order))
@@ -136,7 +150,7 @@ def test_looking_for_pauses_that_end_reads_those_alone(full: Database) -> None:
 
 
 def test_what_is_open_of_a_job_is_found_without_its_history(full: Database) -> None:
-    job = full.write_now(lambda conn: jobs.due(conn, NOON, 1))[0]
+    job = full.write_now(lambda conn: jobs.due(conn, NOON, 1))[0].job
     no_full_scan(explained(full, lambda conn: open_runs(conn, job.id)))
 
 
@@ -146,3 +160,20 @@ def test_planning_scans_no_table(full: Database) -> None:
     plans = explained(full, lambda conn: executions.plan(conn, [an_execution(job=job)]))
     no_full_scan(plans)
     assert plan(full, an_execution(job=job)) == 0
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_plans_of_due_jobs_are_written_without_a_scan(full: Database, alike: bool) -> None:
+    add(full, *(a_job(next_run_at=NOON) for _ in range(3)))
+    fire = Fire(scheduled_for=NOON, available_at=NOON, covers_from=NOON - MINUTE)
+
+    def work(conn: Connection) -> None:
+        plans = [
+            (one, Plan(fires=(fire,), next_run_at=None if alike else NOON + n * MINUTE, fire_count=1))
+            for n, one in enumerate(jobs.due(conn, NOON), start=1)
+        ]
+        assert executions.plan_due(conn, plans, NOON).rows == 3  # the busy one's slot is taken
+
+    plans = explained(full, work)
+    assert any("execution_count" in told and told.startswith("UPDATE") for told in plans)
+    no_full_scan(plans)

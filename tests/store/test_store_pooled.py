@@ -92,7 +92,7 @@ def test_a_look_cannot_write(pooled: Database) -> None:
 
 def test_instants_come_back_in_utc(pooled: Database) -> None:
     pooled.write_now(lambda conn: jobs.add(conn, a_job(next_run_at=NOON)))
-    (found,) = pooled.write_now(lambda conn: jobs.due(conn, NOON, 10))
+    ((found, _),) = pooled.write_now(lambda conn: jobs.due(conn, NOON, 10))
     assert found.next_run_at == NOON
     assert found.next_run_at is not None
     assert found.next_run_at.tzinfo is UTC

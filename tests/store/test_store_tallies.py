@@ -47,6 +47,12 @@ def ended(job: Job, due: datetime, state: ExecutionState = S.COMPLETED, took: in
     return a_row(job, due, state, **{"started_at": due, "completed_at": due + took * SECOND} | values)
 
 
+def held_back(job: Job, due: datetime) -> Any:
+    """Skipped, because what it depends on had failed."""
+    reason = SkipReason.DEPENDENCY.value
+    return a_row(job, due, S.SKIPPED, skip_reason=reason, skipped_count=1, completed_at=due)
+
+
 @dataclass
 class Past:
     """A database with a past, and the plain truth about it."""
@@ -225,12 +231,7 @@ def test_a_job_that_is_deleted_goes_with_its_history(past: Past) -> None:
 
 def test_a_skipped_run_that_is_due_again_is_counted_as_what_it_becomes(past: Past) -> None:
     due = NOON - 2 * HOUR
-    values: dict[str, Any] = {
-        "skip_reason": SkipReason.DEPENDENCY.value,
-        "skipped_count": 1,
-        "completed_at": due,
-    }
-    (run,) = past.write(a_row(past.ours, due, S.SKIPPED, **values))
+    (run,) = past.write(held_back(past.ours, due))
     past.tally()
     assert past.seen()[due].states == {S.SKIPPED: 1}
     assert past.db.write_now(partial(revive, children=[past.ours.id], slot=due, now=NOON)) == 1
@@ -245,12 +246,7 @@ def test_a_skipped_run_that_is_due_again_is_counted_as_what_it_becomes(past: Pas
 
 def test_a_run_that_is_revived_before_it_is_tallied_is_counted_once(past: Past) -> None:
     due = NOON - 2 * MINUTE
-    values: dict[str, Any] = {
-        "skip_reason": SkipReason.DEPENDENCY.value,
-        "skipped_count": 1,
-        "completed_at": due,
-    }
-    (run,) = past.write(a_row(past.ours, due, S.SKIPPED, **values))
+    (run,) = past.write(held_back(past.ours, due))
     past.tally()
     past.db.write_now(partial(revive, children=[past.ours.id], slot=due, now=NOON))
     past.change(run, state="completed", started_at=NOON, completed_at=NOON)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import assert_never
 
 from noonday.domain.dependency import Broken, ParentFacts, Ready, Waiting, readiness
@@ -11,6 +12,7 @@ from noonday.domain.execution import Cause, Execution, ExecutionId, SkipReason, 
 from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import CatchUp, Job, JobState, Overlap
 from noonday.domain.schedule import Immediate
+from noonday.domain.wallclock import EARLIEST
 
 _ASKED_FOR = frozenset({Cause.MANUAL, Cause.ADMIN, Cause.BACKFILL})  # somebody knows what they want
 
@@ -67,6 +69,23 @@ def admit(job: Job, execution: Execution, facts: AdmitFacts, now: datetime) -> V
         or _overlapping(job, execution, facts)
         or Start()
     )
+
+
+def certain_since(job: Job, now: datetime) -> datetime | None:
+    """A fresh execution that became available at this moment or later starts, if the job may have one more
+    running. None where `admit` must be asked about each.
+    """
+    if job.depends_on or job.state is JobState.CANCELLED or job.paused or not job.enabled:
+        return None
+    if job.misfire.catch_up is not CatchUp.NONE:
+        return EARLIEST
+    return now - min(job.misfire.grace, now - EARLIEST)
+
+
+def most_at_once(job: Job) -> float:
+    """How many may run beside each other."""
+    policy = job.overlapping
+    return inf if policy.overlap is Overlap.ALLOW else policy.max_instances
 
 
 def _stopped(job: Job, execution: Execution) -> Skip | None:

@@ -24,7 +24,7 @@ def judge(
     seen are covered by one that a later call finds.
     """
     missed_before = now - BUSY
-    if not seen or seen[0].available_at >= missed_before or _always_fires(job):
+    if not seen or seen[0].available_at >= missed_before or always_fires(job):
         return seen
     policy, oldest = job.misfire, oldest_in_grace(job.timing, job.misfire, now)
     missed = [n for n, one in enumerate(seen) if one.skip is None and one.available_at < missed_before]
@@ -57,6 +57,7 @@ def covered_by(newest: datetime | None) -> str:
     return f"covered by the run due at {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _always_fires(job: Job) -> bool:
+def always_fires(job: Job) -> bool:
+    """However late."""
     # "Now" has no grace: whoever asked for an immediate run wants it as soon as it can be had.
     return job.misfire.catch_up is CatchUp.ALL or isinstance(job.timing.schedule, Immediate)

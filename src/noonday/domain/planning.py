@@ -33,6 +33,7 @@ from noonday.domain.occurrences import (
 )
 from noonday.domain.plans import Facts, Fire, Lapse, Plan, runs_left
 from noonday.domain.schedule import Immediate, Interval, Once
+from noonday.domain.straight import straight
 from noonday.domain.wallclock import EARLIEST, TICK
 
 __all__ = ["Facts", "Fire", "Lapse", "Plan", "arm", "lapse", "next_after_completion", "plan"]
@@ -48,6 +49,11 @@ def plan(job: Job, facts: Facts, now: datetime) -> Plan:
         return Plan(next_run_at=cursor, fire_count=job.fire_count)
     if runs_left(job) == 0:
         return Plan(next_run_at=None, fire_count=job.fire_count)
+    return straight(job, cursor, facts, now) or long_way(job, cursor, facts, now)
+
+
+def long_way(job: Job, cursor: datetime, facts: Facts, now: datetime) -> Plan:
+    """From a cursor that is due, one instant after the other."""
     if is_fixed_delay(job.timing):
         return plan_fixed_delay(job, cursor)
     leap = _leap(job, facts.cap, cursor, now)

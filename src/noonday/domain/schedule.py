@@ -17,6 +17,9 @@ class IntervalUnit(StrEnum):
     DAYS = "days"
 
 
+_LENGTHS = {unit: timedelta(**{unit.value: 1}) for unit in IntervalUnit}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron:
     """A cron text of 5 or 6 fields or an @alias, kept as the user wrote it (H included)."""
@@ -36,7 +39,7 @@ class Interval:
 
     @property
     def every(self) -> timedelta:
-        return timedelta(**{self.unit.value: self.count})
+        return _LENGTHS[self.unit] * self.count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -169,7 +169,9 @@ def _next(job: Job, execution: Execution, outcome: _Ended, now: datetime, chance
         case Lost():
             return _after_loss(job, execution, outcome, now)
         case Released():
-            return _Next(state=ExecutionState.QUEUED, available_at=now, detail=outcome.detail)
+            return _Next(
+                state=ExecutionState.QUEUED, available_at=_not_early(execution, now), detail=outcome.detail
+            )
         case Parked():
             return _waiting(WaitReason.UNKNOWN_TASK, None, outcome.detail)
         case _:
@@ -209,7 +211,15 @@ def _after_loss(job: Job, execution: Execution, outcome: Lost, now: datetime) ->
     if losses >= MAX_LOSSES:
         error = f"lost {losses} times, given up: {outcome.detail}"
         return _Next(state=ExecutionState.FAILED, error=error)
-    return _waiting(WaitReason.RETRY, now, f"lost {losses} of at most {MAX_LOSSES} times", outcome.detail)
+    again_at = _not_early(execution, now)
+    return _waiting(
+        WaitReason.RETRY, again_at, f"lost {losses} of at most {MAX_LOSSES} times", outcome.detail
+    )
+
+
+def _not_early(execution: Execution, now: datetime) -> datetime:
+    """At once; but one that was claimed ahead of its moment still waits for it."""
+    return max(now, execution.available_at or now)
 
 
 def _waiting(

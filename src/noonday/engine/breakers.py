@@ -74,6 +74,11 @@ class Breakers(Actor):
         """The worst of all: open, half_open or closed."""
         return worst({breaker.state for breaker in self._view.values()}).value
 
+    @property
+    def alert(self) -> bool:
+        """Is any of them not clean, so that it must be asked before a call?"""
+        return bool(self._view)
+
     async def before(self, claim: Claim) -> Deferred | None:
         """None = call it. Otherwise the outcome that parks the run until the breaker may let it through."""
         domain = self._domain_of(claim.job) if self._view else None

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.domain.errors import NotLeader
 from noonday.engine.loop import Actor, Wish, first_line, is_outage
+from noonday.patience import Patience
 from noonday.ports import Leadership, Telemetry
 from noonday.store import leadership as terms
 from noonday.store.database import Database
@@ -241,7 +242,7 @@ class Elector(Actor):
 
     async def _ask(self, keeper: Leadership, request: Awaitable[T]) -> T:
         """Bounded: while one request hangs, no other is sent."""
-        async with asyncio.timeout(max(self._ttl / 3, 1.0)):
+        async with Patience(max(self._ttl / 3, 1.0)):
             answer = await request
         if keeper is self._keepers[0]:
             self._answered_at = self.clock.monotonic()

@@ -61,6 +61,7 @@ class Role(StrEnum):
 ALL_ROLES = frozenset(Role)
 _RESIGN_WITHIN = 3.0  # seconds
 _LEAVE_WITHIN = 3.0
+_ROAD_LEAD = timedelta(milliseconds=20)  # for a message, its claim and the clocks of two machines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class EngineConfig:
     queue_batch: int = 500  # messages that one read takes from the streams
     lease: timedelta = timedelta(seconds=30)
     lookahead: timedelta = timedelta(seconds=2)
+    lead: timedelta = timedelta(milliseconds=100)  # at most: so long before its moment a run is claimed
     check_interval: timedelta = timedelta(seconds=60)
     stop_grace: timedelta = timedelta(seconds=5)  # how long a target may take to let go
     keep_runs: int = 100
@@ -79,6 +81,10 @@ class EngineConfig:
     keep_events: int = 10_000
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     timers: bool = True
+
+    @property
+    def claim_lead(self) -> timedelta:
+        return self.lead if self.timers else timedelta()
 
 
 def _no_domain(job: Job) -> str | None:
@@ -132,7 +138,13 @@ class Engine:
         )
         self.streams = Streams(queue=around.queue, clock=clock)
         self.acker = Acker(clock=clock, streams=self.streams)
-        self.feeder = Feeder(clock=clock, streams=self.streams, counters=counters, telemetry=around.telemetry)
+        self.feeder = Feeder(
+            clock=clock,
+            streams=self.streams,
+            counters=counters,
+            telemetry=around.telemetry,
+            lead=min(config.claim_lead, _ROAD_LEAD),
+        )
         self.finder = Finder(
             db=db,
             clock=clock,
@@ -193,7 +205,7 @@ class Engine:
             counters=counters,
             slots=self.slots,
             streams=self.streams,
-            config=WorkerConfig(instance_id=config.instance_id, lease=config.lease),
+            config=WorkerConfig(instance_id=config.instance_id, lease=config.lease, lead=config.claim_lead),
         )
         self.taker = Taker(
             db=db,
@@ -205,8 +217,9 @@ class Engine:
             config=TakerConfig(
                 instance_id=config.instance_id,
                 lease=config.lease,
-                wait=timedelta(milliseconds=500) if config.timers else timedelta(),
+                wait=timedelta(seconds=1) if config.timers else timedelta(),
                 batch=config.queue_batch,
+                lead=config.claim_lead,
             ),
         )
         self.planner = Planner(

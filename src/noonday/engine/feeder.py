@@ -1,10 +1,10 @@
-"""Puts due executions of version 2 on the road at their moment: neither early nor late."""
+"""Puts executions of version 2 on the road shortly before their moment: they start at it, and not before."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
@@ -31,8 +31,17 @@ class Feeder(Actor):
 
     name = "feeder"
 
-    def __init__(self, *, clock: Clock, streams: Streams, counters: Counters, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        streams: Streams,
+        counters: Counters,
+        telemetry: Telemetry,
+        lead: timedelta = timedelta(),
+    ) -> None:
         super().__init__(clock=clock)
+        self._lead = lead  # for the way
         streams.watch(self.wake)
         self._streams = streams
         self._counters = counters
@@ -57,7 +66,7 @@ class Feeder(Actor):
     def pledge(self, pledges: Iterable[Pledge]) -> None:
         """To be called after the commit that set their `enqueued_at`."""
         for one in pledges:
-            heappush(self._heap, (one.due_at, next(self._serial), one.parcel))
+            heappush(self._heap, (one.due_at - self._lead, next(self._serial), one.parcel))
             self._ids.add(one.parcel.execution_id)
             self._room[one.parcel.lane] -= 1
             self.wake.set()
@@ -75,12 +84,12 @@ class Feeder(Actor):
             return None
         now = self.clock.now()
         while self._heap and self._heap[0][0] <= now:
-            await self._put(self._pop_due(now))
+            await self._put(self._pop_until(now + self._lead / 2))  # what comes close behind comes along
         return self._heap[0][0] if self._heap else None
 
-    def _pop_due(self, now: datetime) -> list[Parcel]:
+    def _pop_until(self, last: datetime) -> list[Parcel]:
         due: list[Parcel] = []
-        while self._heap and self._heap[0][0] <= now and len(due) < _BATCH:
+        while self._heap and self._heap[0][0] <= last and len(due) < _BATCH:
             due.append(heappop(self._heap)[2])
         return due
 

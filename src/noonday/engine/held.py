@@ -46,7 +46,9 @@ class Held:
     ended: bool = False  # its outcome is known; from here on only the token decides
     accepted: bool = False  # it goes on elsewhere
     run: Run | None = None
-    scope: asyncio.Timeout | None = field(default=None, repr=False)
+    at_work: bool = False  # its target has it
+    cut: bool = False  # its target was told to let go
+    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
     leave: Callable[[], None] = field(default=_nowhere, repr=False)  # gives its slot free
 
@@ -72,6 +74,7 @@ class Held:
             outcome=outcome,
             started_at=self.started_at,
             ended_at=ended_at,
+            claim=self.claim,
         )
 
     def stop(self, why: Stop, now: float) -> None:
@@ -82,14 +85,32 @@ class Held:
             self.stopped_at = now
         if self.stopped is None or why is Stop.LOST:
             self.stopped = why
-        if self.scope is not None and not self.scope.expired():
-            self.scope.reschedule(asyncio.get_running_loop().time())
+        self._cut()
+
+    def begin_work(self, task: asyncio.Task[None]) -> int:
+        """From here on the attempt can be cut; returns how often its task was cancelled for other reasons."""
+        self.task, self.at_work = task, True
+        return task.cancelling()
+
+    def end_work(self) -> None:
+        self.at_work = False
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def set_timer(self, now: float) -> None:
         """Cut the attempt exactly at its time-out or at the end of the trust, however busy the actors are."""
-        if self.scope is not None and not self.scope.expired():
+        if self.at_work and not self.cut:
+            if self.timer is not None:
+                self.timer.cancel()
             left = min(self.deadline, self.trusted_until) - now
-            self.scope.reschedule(asyncio.get_running_loop().time() + left)
+            self.timer = asyncio.get_running_loop().call_later(left, self._cut)
+
+    def _cut(self) -> None:
+        if self.at_work and not self.cut:
+            self.cut = True
+            assert self.task is not None, "somebody works on it"
+            self.task.cancel()
 
     def over(self, now: float) -> Stop | None:
         """What the clock alone says about it."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 import structlog
 
@@ -24,6 +25,31 @@ from noonday.store.notices import CANCEL
 from noonday.telemetry.masking import masked
 
 log = structlog.get_logger(__name__)
+
+
+_SHORT: Final = 0.1  # seconds; attempts that end sooner never cost a timer
+
+
+class Timers:
+    """A timer for each attempt that lasts; those that soon end share one that looks who is left."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._young: list[Held] = []
+
+    def watch(self, held: Held, now: float) -> None:
+        if min(held.deadline, held.trusted_until) - now < 2 * _SHORT:
+            held.set_timer(now)
+            return
+        if not self._young:
+            asyncio.get_running_loop().call_later(_SHORT, self._look)
+        self._young.append(held)
+
+    def _look(self) -> None:
+        grown, self._young = self._young, []
+        now = self._clock.monotonic()
+        for held in grown:
+            held.set_timer(now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +92,7 @@ class Leases(Actor):
         self._telemetry = telemetry
         self._config = config
         self._held: dict[ExecutionId, Held] = {}
+        self._timers = Timers(clock)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -93,15 +120,14 @@ class Leases(Actor):
         self._held.update((one.id, one) for one in held)
         return held
 
-    def start(self, held: Held, scope: asyncio.Timeout) -> None:
+    def start(self, held: Held) -> None:
         """The attempt begins: from now on it has a time-out."""
         now = self.clock.monotonic()
-        held.scope = scope
         held.started_at = self.clock.now()
         self._telemetry.started(held.claim, held.started_at - _due_at(held.claim.execution))
         held.deadline = now + held.claim.job.timeout.total_seconds()
         if self._config.timers:
-            held.set_timer(now)
+            self._timers.watch(held, now)
 
     def look_at(self, held: Held) -> None:
         """Stop it if its time is over: even before it begins, for a claim may take longer than its lease."""
@@ -191,10 +217,9 @@ class Leases(Actor):
         else:
             outcome = masked(outcome, one.claim.job, one.claim.execution)
             ending = one.ending(outcome, self.clock.now())
-            durable = self._settler.offer(ending, one.claim.execution.attempt)
             if one.started_at is not None:
                 self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
-            durable.add_done_callback(lambda _: self._acker.done(one.delivery))
+            self._settler.offer(ending, one.claim.execution.attempt, lambda _: self._acker.done(one.delivery))
         self.drop(one)
         one.leave()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -41,7 +42,7 @@ class _Stream:
 
     claim: Claim
     flow: Flow = field(default_factory=Flow)
-    veil: Veil | None = None  # made when it is needed: most runs write nothing
+    veil: Veil | None = None
     over: bool = False
     told: float = float("-inf")
     stored: asyncio.Event | None = None  # for the one that waits at its end
@@ -71,41 +72,49 @@ class Outputs(Actor):
         self._db = db
         self._tell = tell
         self._lock = threading.Lock()  # tasks write from threads of their own
+        self._writers: set[Held] = set()
         self._open: dict[Key, _Stream] = {}
         self._waiting: dict[Key, _Stream] = {}  # until all of it is stored
         self._hurry = asyncio.Event()
         self._began = float("-inf")
 
-    def writing(self, held: Held) -> Callable[[str], None]:
+    def open(self, held: Held) -> Callable[[str], None]:
         """For one attempt; may be called from any thread."""
-        stream = _Stream(held.claim)
-        self._open[stream.key] = stream
-        home = asyncio.get_running_loop()
+        self._home = asyncio.get_running_loop()
+        self._writers.add(held)
+        return partial(self._write_for, held)
 
-        def write(text: str) -> None:
-            with self._lock:
-                if stream.over or held.ended:
-                    return
-                stream.write(text)
-                if stream.key in self._waiting or not stream.flow:
-                    return
-                self._waiting[stream.key] = stream
-            with suppress(RuntimeError):  # the loop has closed: nobody writes any more
-                home.call_soon_threadsafe(self.wake.set)
-
-        return write
+    def _write_for(self, held: Held, text: str) -> None:
+        with self._lock:
+            if held.ended or held not in self._writers:
+                return
+            key = _key(held)
+            stream = self._open.get(key)
+            if stream is None:  # most never write
+                stream = self._open[key] = _Stream(held.claim)
+            stream.write(text)
+            if key in self._waiting or not stream.flow:
+                return
+            self._waiting[key] = stream
+        with suppress(RuntimeError):  # the loop has closed: nobody writes any more
+            self._home.call_soon_threadsafe(self.wake.set)
 
     @property
     def busy(self) -> bool:
         """May somebody write yet, or is something not yet stored?"""
-        return bool(self._open or self._waiting)
+        return bool(self._writers or self._waiting)
+
+    def waits(self, held: Held) -> bool:
+        """Is something that it wrote not yet stored?"""
+        return bool(self._waiting) and _key(held) in self._waiting
 
     def close(self, held: Held) -> None:
         """The attempt is over: what it still says is not heard."""
-        stream = self._open.pop(_key(held), None)
-        if stream is None:
-            return
+        self._writers.discard(held)
         with self._lock:
+            stream = self._open.pop(_key(held), None) if self._open else None
+            if stream is None:
+                return
             stream.end()
             if stream.flow:
                 self._waiting[stream.key] = stream

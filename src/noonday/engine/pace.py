@@ -1,6 +1,9 @@
-"""How far ahead of its free slots a worker may claim: only what will start within a blink."""
+"""How far ahead a worker may claim: of its free slots, and of the moment at which a run is due."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
 
 _SOON = 0.1  # seconds
 _START = 1.0
@@ -15,7 +18,7 @@ class Pace:
         self._average = _START
 
     def ran(self, seconds: float) -> None:
-        weight = 0.5 if seconds > self._average else 0.05
+        weight = 0.5 if seconds > self._average else 0.1
         self._average += (seconds - self._average) * weight
 
     def disappoint(self) -> None:
@@ -28,3 +31,31 @@ class Pace:
         if self._average > _SOON / 2:
             return 0
         return min(self._most, int(self._slots * _SOON / max(self._average, 0.001)))
+
+
+_SHORTEST: Final = 0.01  # seconds
+
+
+class Lead:
+    """Learns how long a claim takes. It is made so long before the moment that the moment costs a dispatch,
+    and no longer: what is claimed counts as running.
+    """
+
+    def __init__(self, longest: timedelta) -> None:
+        self._longest = longest.total_seconds()
+        self._claim = 0.0
+
+    def took(self, seconds: float) -> None:
+        """Long claims are believed at once, short ones in time."""
+        self._claim = max(seconds, self._claim * 0.95 + seconds * 0.05)
+
+    @property
+    def span(self) -> timedelta:
+        """What is due within it may be claimed."""
+        wanted = max(self._claim * 4, _SHORTEST)
+        return timedelta(seconds=min(wanted, self._longest))
+
+    @property
+    def wake(self) -> timedelta:
+        """So long before the next moment it is time to claim; what comes close behind it comes along."""
+        return self.span / 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,7 +10,6 @@ from functools import partial
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.domain.execution import Execution, Road
 from noonday.domain.job import Job, Lane
 from noonday.domain.planning import Facts, Plan, plan
 from noonday.engine.aside import set_aside
@@ -18,12 +17,11 @@ from noonday.engine.counters import Counters
 from noonday.engine.feeder import Feeder
 from noonday.engine.fence import Fence, no_fence
 from noonday.engine.loop import Actor, Wish
-from noonday.ports import Parcel, Pledge, Telemetry
+from noonday.ports import Pledge, Telemetry
 from noonday.store import executions, jobs
 from noonday.store.database import Database
-from noonday.store.jobs import Advance
+from noonday.store.jobs import Due
 from noonday.store.notices import JOBS
-from noonday.store.records import records
 from noonday.store.releasing import rest
 
 
@@ -31,7 +29,7 @@ from noonday.store.releasing import rest
 class PlannerConfig:
     lookahead: timedelta = timedelta(seconds=2)  # longer than planning takes, short enough for cheap edits
     check_interval: timedelta = timedelta(seconds=60)  # the slow safety poll
-    batch: int = 500
+    batch: int = 250  # jobs; while they are planned nobody claims their runs
     cap: int = 1000  # instants of one job per transaction
 
 
@@ -42,8 +40,8 @@ class Pass:
     planned: int
     more: bool
     next_due_at: datetime | None
-    pledges: tuple[Pledge, ...]
-    fires: tuple[tuple[Job, int], ...]
+    pledges: Sequence[Pledge]
+    fires: Sequence[tuple[Job, int]]
 
 
 class Planner(Actor):
@@ -96,26 +94,22 @@ class Planner(Actor):
         self._fence(conn)
         horizon = now + self._config.lookahead
         due = jobs.due(conn, horizon, self._config.batch)
-        rows: list[Execution] = []
-        advances: list[Advance] = []
-        fires: list[tuple[Job, int]] = []
+        plans: list[tuple[Due, Plan]] = []
         ended: dict[str, Job] = {}
         more = len(due) == self._config.batch
-        for job in due:
-            made = self._plan(conn, job, now)
+        for one in due:
+            made = self._plan(conn, one.job, now)
             if made is None:
                 continue
-            rows += records(job, made, now)
-            advances.append(_advance(job, made))
-            fires.append((job, len(made.fires)))
-            if made.next_run_at is None and not made.fires:  # no run will end that could bring it to rest
-                ended[job.id] = replace(job, next_run_at=None)
-            more |= made.next_run_at is not None and made.next_run_at <= horizon
-        pledges = tuple(_pledges(rows, fed))
-        planned = executions.plan(conn, rows, {one.parcel.execution_id for one in pledges})
-        jobs.advance(conn, advances)
+            plans.append((one, made))
+            if made.next_run_at is not None:
+                more |= made.next_run_at <= horizon
+            elif not made.fires:  # no run will end that could bring it to rest
+                ended[one.job.id] = replace(one.job, next_run_at=None)
+        planned, pledges = executions.plan_due(conn, plans, now, fed)
         rest(conn, ended, now)
-        return Pass(planned, more, jobs.next_due_at(conn), pledges, tuple(fires))
+        fires = [(one.job, len(made.fires)) for one, made in plans]
+        return Pass(planned, more, jobs.next_due_at(conn), pledges, fires)
 
     def _plan(self, conn: Connection, job: Job, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""
@@ -128,14 +122,3 @@ class Planner(Actor):
             set_aside(conn, job, exc, now)
             return None
         return made
-
-
-def _advance(job: Job, made: Plan) -> Advance:
-    return Advance(job_id=job.id, next_run_at=made.next_run_at, fire_count=made.fire_count)
-
-
-def _pledges(rows: Iterable[Execution], fed: Collection[Lane]) -> Iterator[Pledge]:
-    """Of fires that take the streams. One for a slot that was taken is a message about nothing."""
-    for row in rows:
-        if row.road is Road.STREAMS and row.lane in fed and row.available_at is not None:
-            yield Pledge(row.available_at, Parcel(row.lane, row.id))

@@ -39,22 +39,25 @@ class Reporter(Actor):
         self._newest: dict[ExecutionId, Report] = {}
 
     def reporting(self, held: Held) -> Callable[[float | None, str | None], Awaitable[None]]:
-        async def progress(fraction: float | None, message: str | None) -> None:
-            self._newest[held.id] = Report(held, fraction, message)
-            self.wake.set()
+        return partial(self._report, held)
 
-        return progress
+    async def _report(self, held: Held, fraction: float | None, message: str | None) -> None:
+        self._newest[held.id] = Report(held, fraction, message)
+        self.wake.set()
+
+    def knows(self, held: Held) -> bool:
+        """Is there a report of it that is not written yet?"""
+        return held.id in self._newest
 
     def forget(self, held: Held) -> None:
         self._newest.pop(held.id, None)
 
-    async def last_words(self, held: Held) -> None:
+    async def last_words(self) -> None:
         """What was reported just before the end is kept too, if it can be: progress is a courtesy."""
-        if held.id in self._newest:
-            try:
-                await self.run_once()
-            except Exception as exc:
-                log.warning("a progress report was lost", action="report", error=first_line(exc))
+        try:
+            await self.run_once()
+        except Exception as exc:
+            log.warning("a progress report was lost", action="report", error=first_line(exc))
 
     async def run_once(self) -> Wish:
         if self._newest:

@@ -77,7 +77,7 @@ def _resumed(conn: Connection, job: Job, now: datetime) -> Job:
     if job.state is JobState.CANCELLED:
         return replace(job, paused=False, paused_until=None, updated_at=now)
     job = replace(end_pause(conn, job, now), updated_at=now)
-    work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
+    work = facts.open_work_of(conn, job)
     return replace(job, state=resting(job, work, job.last_status))
 
 

@@ -46,9 +46,9 @@ class Runner:
         try:
             outcome = await self._attempt(held)
             self._breakers.after(held.claim, outcome)
-            await self._reporter.last_words(held)
+            if self._reporter.knows(held):
+                await self._reporter.last_words()
         finally:
-            held.scope = None
             self._reporter.forget(held)
             self._outputs.close(held)
         if held.ended:  # abandoned: it was settled without us
@@ -56,14 +56,15 @@ class Runner:
         held.ended = True
         if outcome is None or held.stopped is Stop.LOST:
             return None
-        await self._outputs.last_words(held)
+        if self._outputs.waits(held):
+            await self._outputs.last_words(held)
         held.accepted = isinstance(outcome, Accepted)
         return masked(outcome, held.claim.job, held.claim.execution)
 
     async def _attempt(self, held: Held) -> Outcome | None:
         if held.stopped is not None:
             return outcome_of(held)
-        deferred = await self._breakers.before(held.claim)
+        deferred = await self._breakers.before(held.claim) if self._breakers.alert else None
         self._leases.look_at(held)
         if held.stopped is not None:  # while it was claimed, or while the breaker was asked
             return outcome_of(held)
@@ -74,21 +75,35 @@ class Runner:
             timeout=held.claim.job.timeout,
             grace=self._grace,
             progress=self._reporter.reporting(held),
-            output=self._outputs.writing(held),
+            output=self._outputs.open(held),
         )
-        scope = asyncio.timeout(None)
+        return await self._under_way(held, run)
+
+    async def _under_way(self, held: Held, run: Run) -> Outcome | None:
+        """Whoever cuts it cancels this task, once: that is taken back here, and no other cancelling."""
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled = held.begin_work(task)
         try:
-            async with scope:
-                self._leases.start(held, scope)
-                outcome = await self._target.run(run)
+            self._leases.start(held)
+            outcome = await self._target.run(run)
+        except asyncio.CancelledError:
+            if not held.cut or task.uncancel() > cancelled:
+                raise
+            return self._stopped(held)
         except Exception as exc:
-            if scope.expired():
+            if held.cut:
+                task.uncancel()
                 return self._stopped(held)
             # Targets never raise; if one does, its own attempt fails and nothing else.
             log.exception("a target raised", action="target.raised", **ids(held.claim))
             return Failed(error=first_line(exc), stack=traceback.format_exc())
-        if scope.expired() and not isinstance(outcome, Completed | Accepted):
-            return self._stopped(held)  # it failed because it was stopped
+        finally:
+            held.end_work()
+        if held.cut:
+            task.uncancel()
+            if not isinstance(outcome, Completed | Accepted):
+                return self._stopped(held)  # it failed because it was stopped
         return outcome
 
     def _stopped(self, held: Held) -> Outcome | None:

@@ -23,12 +23,14 @@ from noonday.store.executions import Ending
 
 log = structlog.get_logger(__name__)
 
+Then = Callable[[bool], None]  # told that it is durable: True, or False when its token was dead
+
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
     ending: Ending
     attempt: int
-    durable: asyncio.Future[bool]
+    then: Then
     tried: bool = False  # a commit failed, so that its outcome is not known
 
 
@@ -53,17 +55,11 @@ class Settler(Actor):
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def settle(self, ending: Ending, attempt: int) -> bool:
-        """Returns when the ending is durable: True, or False when its token was dead and nothing changed."""
-        return await self.offer(ending, attempt)
-
-    def offer(self, ending: Ending, attempt: int) -> asyncio.Future[bool]:
-        """Hand over an ending without waiting for it."""
-        durable: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(ending, attempt, durable))
+    def offer(self, ending: Ending, attempt: int, then: Then) -> None:
+        """Hand over an ending; nobody waits for it, `then` is called when it is durable."""
+        self._waiting.append(_Waiting(ending, attempt, then))
         self._idle.clear()
         self.wake.set()
-        return durable
 
     async def drained(self) -> None:
         """Wait until nothing waits."""
@@ -92,10 +88,9 @@ class Settler(Actor):
         return [one.ending.execution_id in done for one in batch]
 
     async def _write(self, endings: Sequence[Ending]) -> set[ExecutionId]:
-        settled = await self._db.write(
-            partial(executions.settle, endings=endings, now=self.clock.now(), chance=self._chance())
+        return await self._db.write(
+            partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self._chance())
         )
-        return {settlement.execution.id for settlement in settled}
 
     async def _alone(self, one: _Waiting, why: Exception) -> bool:
         """One ending that the database refuses must not keep the others from theirs."""
@@ -127,8 +122,14 @@ class Settler(Actor):
                 outcome=type(one.ending.outcome).__name__.lower(),
                 execution_id=one.ending.execution_id,
             )
-        if not one.durable.done():
-            one.durable.set_result(settled)
+        try:
+            one.then(settled)
+        except Exception:
+            log.exception(
+                "what follows an ending went wrong",
+                action="settle.then",
+                execution_id=one.ending.execution_id,
+            )
 
 
 def _settled_before(batch: Sequence[_Waiting], conn: Connection) -> set[ExecutionId]:

@@ -15,7 +15,9 @@ import structlog
 
 from noonday.clock import Clock
 from noonday.domain.execution import ExecutionId
+from noonday.domain.outcome import Outcome
 from noonday.engine.acker import Acker
+from noonday.engine.coming import Coming
 from noonday.engine.doubts import Doubts
 from noonday.engine.held import Held, Stop, ids
 from noonday.engine.leases import Leases
@@ -61,6 +63,7 @@ class Slots:
         self._pace = Pace(slots=size, most=most)
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
+        self._coming = Coming(clock, self._come)
         self._reserved = 0
         self._unclaimed = asyncio.Event()  # set while no claim is on its way
         self._unclaimed.set()
@@ -73,8 +76,8 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """Claims for which no slot is free yet."""
-        return len(self._ready)
+        """Claims for which no slot is free yet, or whose moment has not come."""
+        return len(self._ready) + len(self._coming)
 
     @property
     def room(self) -> int:
@@ -84,7 +87,8 @@ class Slots:
         ahead = self._pace.ahead
         if self._ready and len(self._ready) > ahead // 2:
             return 0
-        free = self.size + ahead - len(self._running) - len(self._ready) - self._reserved
+        waiting = len(self._ready) + len(self._coming)
+        free = self.size + ahead - len(self._running) - waiting - self._reserved
         return max(0, min(free, self._most))
 
     @property
@@ -118,10 +122,15 @@ class Slots:
         claimed_at: float,
         deliveries: Mapping[ExecutionId, Delivery] = _NO_DELIVERIES,
     ) -> None:
-        """Start them as slots are free; `claimed_at` is the monotonic clock as it was before the claim."""
-        self._ready.extend(self.hands.leases.hold(claims, claimed_at, deliveries))
+        """Start them at their moments, as slots are free; `claimed_at`: monotonic, from before the claim."""
+        held = self.hands.leases.hold(claims, claimed_at, deliveries)
+        self._ready.extend(self._coming.add(held))
         if self.draining:
             self.hand_back_what_waits()
+        self._fill()
+
+    def _come(self, due: Sequence[Held]) -> None:
+        self._ready.extend(due)
         self._fill()
 
     async def drain(self) -> None:
@@ -132,6 +141,11 @@ class Slots:
         while len(self.hands.leases):
             self._changed.clear()
             await self._changed.wait()
+
+    def forsake(self) -> None:
+        """The worker itself is ended: what waits here is left to its lease."""
+        self._ready.clear()
+        self._coming.clear()
 
     def resume(self) -> None:
         self.draining = False
@@ -145,6 +159,8 @@ class Slots:
     def hand_back_what_waits(self) -> None:
         """Claims that cannot start soon belong to whoever has a slot for them."""
         now = self._clock.monotonic()
+        if self.draining:
+            self._ready.extend(self._coming.clear())
         while self._ready and (self.draining or now - self._ready[0].waiting_since > LONGEST_WAIT):
             held = self._ready.popleft()
             held.stop(Stop.NO_SLOT, now)
@@ -162,7 +178,7 @@ class Slots:
         held.task = self.spawn(self._work(held))
 
     async def _work(self, held: Held) -> None:
-        """One claim from start to durable end; a failure here is this claim's alone."""
+        """One claim from start to end, which is then made durable; a failure here is this claim's alone."""
         structlog.contextvars.bind_contextvars(**ids(held.claim))  # for all that the attempt logs
         try:
             began = self._clock.monotonic()
@@ -173,18 +189,29 @@ class Slots:
             self._leave(held)
             if outcome is not None:
                 ending = held.ending(outcome, self._clock.now())
-                if await self.hands.settler.settle(ending, held.claim.execution.attempt):
-                    self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
+                then = partial(self._durable, held, outcome, took)
+                self.hands.settler.offer(ending, held.claim.execution.attempt, then)
+                return
             self.hands.acker.done(held.delivery)
         except asyncio.CancelledError:
-            self._ready.clear()  # the worker itself is ended: what waits here is left to its lease
+            self._drop(held)
             raise
         except Exception:
             log.exception("an attempt went wrong in the worker", action="worker.failed", **ids(held.claim))
+        self._drop(held)
+
+    def _durable(self, held: Held, outcome: Outcome, took: float, settled: bool) -> None:
+        try:
+            if settled:
+                self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
+            self.hands.acker.done(held.delivery)
         finally:
-            self._leave(held)
-            self.hands.leases.drop(held)
-            self._changed.set()
+            self._drop(held)
+
+    def _drop(self, held: Held) -> None:
+        self._leave(held)
+        self.hands.leases.drop(held)
+        self._changed.set()
 
     def _leave(self, held: Held) -> None:
         """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""

@@ -27,7 +27,7 @@ from noonday.store.executions import ClaimOrder, Taken
 
 log = structlog.get_logger(__name__)
 
-_AGAIN: Final = 0.03  # seconds until a row that another transaction holds is asked for again
+_AGAIN: Final = 0.01  # seconds until a row that another transaction holds is asked for again
 _RESCUE_EVERY: Final = 1.0  # seconds
 _ABANDONED: Final = 100  # messages taken over in one look
 
@@ -36,9 +36,10 @@ _ABANDONED: Final = 100  # messages taken over in one look
 class TakerConfig:
     instance_id: str
     lease: timedelta = timedelta(seconds=30)
-    wait: timedelta = timedelta(milliseconds=500)  # short, for a drain and a hanging road wait for it too
+    wait: timedelta = timedelta(seconds=1)  # short, for a drain and a hanging road wait for it too
     rescue_after: timedelta = timedelta(seconds=3)  # overdue, and nothing of it on the road
     batch: int = 500  # messages in one read
+    lead: timedelta = timedelta()  # so long before their moment messages may come
 
 
 @dataclass(slots=True)
@@ -107,8 +108,8 @@ class Taker(Actor):
         if not self._streams.up:
             raise RoadDown
         if self._slots.draining:
+            self._slots.ask(self.wake)  # before anything is awaited: what becomes free meanwhile is told
             await self._hand_back([*self._kept.values()])
-            self._slots.ask(self.wake)
             return None
         await self._look_back()
         if not self._slots.room:
@@ -126,9 +127,9 @@ class Taker(Actor):
         return timedelta() if found or self._config.wait else self._next_try()
 
     async def _without_room(self) -> Wish:
+        self._slots.ask(self.wake)
         if not self._slots.claiming:
             await self._hand_back(self._due())
-        self._slots.ask(self.wake)
         if self._kept:
             return max(self._next_try(), timedelta(seconds=_AGAIN))
         return timedelta(seconds=LONGEST_WAIT) if self._slots.waiting else None
@@ -239,7 +240,7 @@ class Taker(Actor):
             return
         with self._slots.reserve() as room:
             if room:
-                order = replace(self._order(room), roads=(Road.STREAMS,), overdue=late)
+                order = replace(self._order(room), roads=(Road.STREAMS,), overdue=late, lead=timedelta())
                 claims = await self._doubts.claim(order, partial(executions.claim, order=order))
                 self._counters.rescued += len(claims)
                 self._counters.claimed += len(claims)
@@ -248,5 +249,9 @@ class Taker(Actor):
     def _order(self, limit: int) -> ClaimOrder:
         config = self._config
         return ClaimOrder(
-            instance_id=config.instance_id, limit=limit, now=self.clock.now(), lease=config.lease
+            instance_id=config.instance_id,
+            limit=limit,
+            now=self.clock.now(),
+            lease=config.lease,
+            lead=config.lead,
         )

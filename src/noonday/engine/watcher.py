@@ -103,7 +103,7 @@ def rearmed(conn: Connection, job: Job, now: datetime) -> Job:
         rests_from = max(now, job.skipped_through or now)
         job = replace(job, next_run_at=next_after(job.timing, job.id, rests_from))
     executions.plan(conn, records.lapses(job, lapses, now))
-    work = facts.open_work(conn, [job.id]).get(job.id, facts.NOTHING_OPEN)
+    work = facts.open_work_of(conn, job)
     return replace(job, state=resting(job, work, job.last_status), updated_at=now)
 
 

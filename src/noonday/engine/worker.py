@@ -11,6 +11,7 @@ from typing import Final
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish
+from noonday.engine.pace import Lead
 from noonday.engine.slots import LONGEST_WAIT, Slots
 from noonday.engine.streams import Streams
 from noonday.ports import Claim
@@ -19,7 +20,9 @@ from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
 from noonday.store.notices import WORK
 
-_LOCKED_ELSEWHERE: Final = timedelta(milliseconds=50)  # due, but not ours to take: look again soon
+# Due, but not ours to take: look again soon, and not so soon while that lasts.
+_LOCKED_ELSEWHERE: Final = timedelta(milliseconds=5)
+_STILL_LOCKED: Final = timedelta(milliseconds=50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,7 @@ class WorkerConfig:
     instance_id: str
     lease: timedelta = timedelta(seconds=30)
     ageing: timedelta = timedelta(seconds=60)  # waiting this long is worth one lane
+    lead: timedelta = timedelta()  # the longest time before their moment that executions are claimed
 
 
 class Worker(Actor):
@@ -55,11 +59,16 @@ class Worker(Actor):
         self._streams = streams
         self._doubts = slots.hands.doubts
         self._config = config
+        self._lead = Lead(config.lead)
+        self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as attempts:
             self._slots.spawn = attempts.create_task
-            await super().run()
+            try:
+                await super().run()
+            finally:
+                self._slots.forsake()
 
     async def run_once(self) -> Wish:
         self._slots.hand_back_what_waits()
@@ -72,9 +81,14 @@ class Worker(Actor):
             claims, next_at = await self._claim(room, asked_at)
         if len(claims) == room:
             return timedelta()
-        if not claims and next_at is not None and next_at <= asked_at:
-            return _LOCKED_ELSEWHERE
-        return next_at
+        if next_at is None:
+            return None
+        if not claims and next_at <= asked_at:
+            pause, self._pause = self._pause, min(self._pause * 2, _STILL_LOCKED)
+            return pause
+        self._pause = _LOCKED_ELSEWHERE
+        # What is within reach and was not claimed is decided at its moment, not before.
+        return next_at if next_at <= asked_at + self._lead.span else next_at - self._lead.wake
 
     async def _claim(self, limit: int, now: datetime) -> tuple[list[Claim], datetime | None]:
         claimed_at = self.clock.monotonic()  # before the lease is asked for
@@ -85,9 +99,11 @@ class Worker(Actor):
             lease=self._config.lease,
             ageing=self._config.ageing,
             roads=self._streams.roads,
+            lead=self._lead.span,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
         claims, next_at = await self._doubts.claim(order, look)
+        self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)
         return claims, next_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, cast
 
 from sqlalchemy import Column, Dialect, Table
@@ -14,6 +15,7 @@ from noonday.store.columns import Instant, Json, instant_text
 from noonday.store.jsontext import dumps
 
 Values = Mapping[str, Any]
+Columns = Mapping[str, Sequence[Any]]
 Converter = Callable[[Any], Any]
 Prepared = tuple[str, tuple[Converter, ...]]
 
@@ -51,17 +53,16 @@ def array_text(values: Sequence[Any]) -> str:
 
 def columns_of(
     rows: Sequence[Values], columns: Sequence[str], converters: Sequence[Converter]
-) -> list[list[Any]]:
+) -> list[Sequence[Any]]:
     made = []
     for name, convert in zip(columns, converters, strict=True):
-        values = [row[name] for row in rows]
-        if convert is not _plain:
-            values = _convert(values, convert)
-        made.append(values)
+        made.append(_convert([row[name] for row in rows], convert))
     return made
 
 
-def _convert(values: list[Any], convert: Converter) -> list[Any]:
+def _convert(values: Sequence[Any], convert: Converter) -> Sequence[Any]:
+    if convert is _plain:
+        return values
     first = values[0]
     if values.count(first) == len(values):  # as most columns of a batch
         return [convert(first)] * len(values)
@@ -117,3 +118,33 @@ def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ..
         f"UPDATE {table.name} AS t SET {', '.join(changes)} "  # noqa: S608 - own names
         f"FROM unnest({arrays}) AS u({', '.join(single)}) WHERE t.{key} = u.{key}"
     )
+
+
+def sqlite_change(
+    table: Table, ids: Sequence[str], each: Columns, same: Values
+) -> tuple[str, list[tuple[Any, ...]]]:
+    sql, converters = sqlite_update(table, (*same, *each, "id"))
+    shared = [repeat(convert(value)) for value, convert in zip(same.values(), converters, strict=False)]
+    single = [
+        _convert(values, convert)
+        for values, convert in zip(each.values(), converters[len(same) :], strict=False)
+    ]
+    return sql, list(zip(*shared, *single, ids, strict=False))
+
+
+def postgres_change(
+    table: Table, ids: Sequence[str], each: Columns, same: Values
+) -> tuple[str, tuple[Any, ...]]:
+    """A column of `each` in which all values are the same is sent once, not once for each row."""
+    columns = (*same, *each, "id")
+    converters = postgres_converters(table, columns)
+    values: list[Any] = [convert(value) for value, convert in zip(same.values(), converters, strict=False)]
+    once = [True] * len(same)
+    for found, convert in zip(each.values(), converters[len(same) :], strict=False):
+        equal = found.count(found[0]) == len(found)
+        once.append(equal)
+        values.append(convert(found[0]) if equal else array_text(_convert(found, convert)))
+    sql = postgres_update(table, columns, tuple(once))
+    shared = [value for value, equal in zip(values, once, strict=True) if equal]
+    single = [value for value, equal in zip(values, once, strict=True) if not equal]
+    return sql, (*shared, *single, array_text(ids))

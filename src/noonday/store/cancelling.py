@@ -17,7 +17,7 @@ from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.notices import JOBS, tell
 from noonday.store.reading import may_be_id
 from noonday.store.releasing import ask_to_stop, release_dependants, rest
-from noonday.store.settling import rearms
+from noonday.store.settled_jobs import rearms
 from noonday.store.tables import OPEN, executions, jobs
 
 

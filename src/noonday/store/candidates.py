@@ -17,7 +17,7 @@ from noonday.store import dialects
 from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
-from noonday.store.execution_rows import COLUMNS, read_fields
+from noonday.store.execution_rows import COLUMNS, WAITING_COLUMNS, Waiting, read_fields
 from noonday.store.prepared import prepared, spelled_out
 from noonday.store.reading import Row
 from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
@@ -40,6 +40,7 @@ class ClaimOrder:
     ageing: timedelta = timedelta(minutes=5)  # after this long, lower lanes get a share before higher ones
     roads: tuple[Road, ...] = ALL_ROADS  # whose work is looked for in the database itself
     overdue: timedelta = timedelta()  # only what has been available for so long
+    lead: timedelta = timedelta()  # also what becomes available within it, if it surely starts then
     mark: str = field(default_factory=_new_mark)  # with it begin the tokens of all that is claimed
 
 
@@ -89,12 +90,12 @@ _NOW: Final = bindparam("now", type_=Instant)
 
 @prepared
 def _due_among(dialect: Answers) -> Select[Any]:
-    query = select(*COLUMNS).where(claimable_among(dialect), executions.c.available_at <= _NOW)
+    query = select(*WAITING_COLUMNS).where(claimable_among(dialect), executions.c.available_at <= _NOW)
     return dialect.skip_locked(query, executions)
 
 
 _FRONT_OF_LANE: Final = (
-    select(*COLUMNS)
+    select(*WAITING_COLUMNS)
     .where(CLAIMABLE, executions.c.road == bindparam("road", type_=Integer))
     .where(executions.c.lane == bindparam("lane", type_=Integer), executions.c.available_at <= _NOW)
     .order_by(executions.c.available_at)
@@ -118,9 +119,19 @@ def _jobs_to_lock(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(select(*KEPT).where(dialect.listed(jobs.c.id, "ids")), jobs)
 
 
+@prepared
+def _whole(dialect: Answers) -> Select[Any]:
+    return select(*COLUMNS).where(dialect.listed(executions.c.id, "ids"))
+
+
+def whole(conn: Connection, ids: Collection[str]) -> dict[str, dict[str, Any]]:
+    """All fields of these, which are locked."""
+    return {row[0]: read_fields(row) for row in _whole(conn, ids=ids).all()} if ids else {}
+
+
 @dataclass(slots=True, kw_only=True)
 class Search:
-    """Collects the fields of executions that may be started, with their jobs locked."""
+    """Collects executions that may be started, with their jobs locked."""
 
     conn: Connection
     order: ClaimOrder
@@ -128,53 +139,55 @@ class Search:
     blocked: set[str] = field(default_factory=set)  # jobs that another transaction holds
     seen: Heads | None = None  # while nothing was found that could change it
 
-    def take(self, wanted: int) -> list[dict[str, Any]]:
+    def take(self, wanted: int) -> list[Waiting]:
         """The highest lane first, but a share for lower ones that have waited too long."""
         now = self.order.now - self.order.overdue
+        until = now + self.order.lead
         self.seen = _heads(self.conn, self.order.roads)
-        heads = {front: at for front, at in self.seen.items() if at is not None and at <= now}
+        heads = {front: at for front, at in self.seen.items() if at is not None and at <= until}
         first = min((lane for lane, _ in heads), default=Lane.HIGH)
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, Waiting] = {}
         share, long_ago = _aged_share(wanted, now), now - self.order.ageing
         for front in sorted(heads, reverse=True):
             if front[0] is not first and heads[front] <= long_ago and share > len(found):
                 found |= self._look(front, long_ago, share - len(found))
         for front in sorted(heads, key=lambda front: (front[0], heads[front])):
             if len(found) < wanted:
-                found |= self._look(front, now, wanted)
+                found |= self._look(front, until, wanted)
         return list(found.values())[:wanted]
 
     def next_at(self) -> datetime | None:
         """As `next_available_at`, after what was taken is decided."""
         return _first(self.seen or _heads(self.conn, self.order.roads))
 
-    def these(self, ids: Collection[str]) -> list[dict[str, Any]]:
+    def these(self, ids: Collection[str]) -> list[Waiting]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
-        found = [read_fields(row) for row in _due_among(self.conn, ids=ids, now=self.order.now).all()]
-        self._lock({fields["job_id"] for fields in found})
-        found.sort(key=lambda fields: (fields["lane"], fields["available_at"]))
-        return [fields for fields in found if fields["job_id"] in self.kept]
+        until = self.order.now + self.order.lead
+        found = [Waiting(*row) for row in _due_among(self.conn, ids=ids, now=until).all()]
+        self._lock({one.job_id for one in found})
+        found.sort(key=lambda one: (one.lane, one.available_at))
+        return [one for one in found if one.job_id in self.kept]
 
-    def _look(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+    def _look(self, where: Front, until: datetime, limit: int) -> dict[str, Waiting]:
         """The front of a lane. What belongs to a job that somebody holds is passed by, not waited for."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, Waiting] = {}
         for _ in range(DETOURS):
             front = self._front(where, until, limit)
             self.seen = None if front else self.seen
-            self._lock({fields["job_id"] for fields in front.values()})
-            found |= {i: fields for i, fields in front.items() if fields["job_id"] in self.kept}
+            self._lock({one.job_id for one in front})
+            found |= {one.id: one for one in front if one.job_id in self.kept}
             if len(found) >= limit or len(front) < limit:
                 break
         return found
 
-    def _front(self, where: Front, until: datetime, limit: int) -> dict[str, dict[str, Any]]:
+    def _front(self, where: Front, until: datetime, limit: int) -> list[Waiting]:
         lane, road = where
         bounds: dict[str, Any] = {"lane": lane.value, "road": road.value, "now": until, "count": limit}
         if self.blocked:
             rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
         else:
             rows = _front(self.conn, **bounds)
-        return {row[0]: read_fields(row) for row in rows.all()}
+        return [Waiting(*row) for row in rows.all()]
 
     def _lock(self, job_ids: set[str]) -> None:
         wanted = job_ids - self.kept.keys()

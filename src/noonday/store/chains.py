@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,35 +18,43 @@ from noonday.store.planning import plan
 from noonday.store.prepared import prepared
 from noonday.store.records import road_of
 from noonday.store.releasing import release, revive
+from noonday.store.settled_jobs import Ended
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies
 
-
-def follow(conn: Connection, final: Sequence[Execution], locked: Mapping[str, Job], now: datetime) -> None:
-    """Whoever waits for one of these is judged again; after a success the followers fire."""
-    edges = _edges_below(conn, {execution.job_id for execution in final})
-    if not edges:
-        return
-    waiting = {child for below in edges.values() for child, kind in below if kind == DEPENDS_ON}
-    fires: list[Execution] = []
-    for execution in final:
-        if execution.state is not ExecutionState.COMPLETED:
-            continue
-        below = edges.get(execution.job_id, ())
-        children = [child for child, kind in below if kind == DEPENDS_ON]
-        revive(conn, children, execution.scheduled_for, now)
-        followers = [locked[child] for child, kind in below if kind == ON_SUCCESS_OF and child in locked]
-        fires += [_fire(job, execution, now) for job in followers]
-    release(conn, waiting, now)
-    plan(conn, fires)
+Edges = Mapping[str, Sequence[tuple[str, str]]]  # from a job to (child, kind)
 
 
-def _edges_below(conn: Connection, parents: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    wanted = list(parents)
+def below(conn: Connection, parents: Collection[str]) -> Edges:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    if wanted:
-        for parent, child, kind in _below(conn, parents=wanted):
+    if parents:
+        for parent, child, kind in _below(conn, parents=parents):
             found[parent].append((child, kind))
     return found
+
+
+def followers(edges: Edges) -> set[str]:
+    """Who fires after a success."""
+    return {child for under in edges.values() for child, kind in under if kind == ON_SUCCESS_OF}
+
+
+def follow(
+    conn: Connection, edges: Edges, final: Sequence[Ended], locked: Mapping[str, Job], now: datetime
+) -> None:
+    """Whoever waits for one of these is judged again; after a success the followers fire."""
+    if not edges:
+        return
+    over = {one.execution.job_id for one in final}
+    fires: list[Execution] = []
+    for execution, state, _ in final:
+        if state is not ExecutionState.COMPLETED:
+            continue
+        under = edges.get(execution.job_id, ())
+        children = [child for child, kind in under if kind == DEPENDS_ON]
+        revive(conn, children, execution.scheduled_for, now)
+        following = [locked[child] for child, kind in under if kind == ON_SUCCESS_OF and child in locked]
+        fires += [_fire(job, execution, now) for job in following]
+    release(conn, {child for i in over for child, kind in edges.get(i, ()) if kind == DEPENDS_ON}, now)
+    plan(conn, fires)
 
 
 @prepared

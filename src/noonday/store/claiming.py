@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final, assert_never
 
 from sqlalchemy import Connection, Select, bindparam, select
 
-from noonday.domain.admission import AdmitFacts, Replace, Skip, Start, Verdict, Wait, admit
+from noonday.domain.admission import (
+    AdmitFacts,
+    Replace,
+    Skip,
+    Start,
+    Verdict,
+    Wait,
+    admit,
+    certain_since,
+    most_at_once,
+)
 from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import Job, Overlap
 from noonday.ports import Claim
 from noonday.store import dialects, facts, notices
-from noonday.store.candidates import ClaimOrder, Search, claimable_among
+from noonday.store.candidates import ClaimOrder, Search, claimable_among, whole
 from noonday.store.columns import Instant
 from noonday.store.definitions import jobs_of
 from noonday.store.dialects import Answers
+from noonday.store.execution_rows import Waiting, started_fields, waiting_fields
 from noonday.store.prepared import prepared
 from noonday.store.reading import Row, RowError, may_be_id
 from noonday.store.releasing import ask_to_stop, rest
@@ -92,6 +104,8 @@ def _claimable_until(dialect: Answers) -> Select[Any]:
 class _Tally:
     """What is going on with one job, kept up to date while its candidates are decided one after the other."""
 
+    most: float  # that may run beside each other
+    certain_since: datetime | None  # what became available since then starts, if one more may run
     running: int = 0
     waiting: int = 0
     ids: tuple[ExecutionId, ...] = ()
@@ -110,35 +124,48 @@ class _Batch:
     stops: set[ExecutionId] = field(default_factory=set)
     idle: dict[str, Job] = field(default_factory=dict)  # jobs of which a turn may be left over
 
-    def decide(self, candidates: Sequence[dict[str, Any]], kept: Mapping[str, Row]) -> list[Claim]:
-        mine = {values["job_id"] for values in candidates}
-        found = jobs_of(self.conn, [kept[job_id] for job_id in mine])
+    def decide(self, candidates: Sequence[Waiting], kept: Mapping[str, Row]) -> list[Claim]:
+        found = jobs_of(self.conn, [kept[job_id] for job_id in {one.job_id for one in candidates}])
         known = {job_id: job for job_id, job in found.items() if isinstance(job, Job)}
         tallies = self._tallies(known)
         above = {parent for job in known.values() for parent in job.depends_on}
         parents = facts.parents(self.conn, above, self.order.now)
+        touched = whole(self.conn, [one.id for one in candidates if not one.untouched])
+        tokens = self._tokens(len(candidates))
         # What a breaker may send back once more comes last: the others are not skipped for its sake.
-        for values in sorted(candidates, key=lambda values: values["wait_reason"] is WaitReason.BREAKER):
-            job = found[values["job_id"]]
-            execution = Execution(**values)
+        for one in sorted(candidates, key=_sent_back):
+            job = found[one.job_id]
             if isinstance(job, RowError):
-                self._unreadable(execution, job)
-            elif parents.settled_for(job.depends_on):
-                seen = [
-                    parents.by_id[parent].seen_from(parent, execution)
-                    for parent in job.depends_on
-                    if parent in parents.by_id
-                ]
-                tally = tallies[job.id]
-                told = AdmitFacts(
-                    running=tally.running,
-                    waiting_for_turn=tally.waiting - (execution.wait_reason is WaitReason.OVERLAP),
-                    running_ids=tally.ids,
-                    parents=tuple(seen),
-                )
-                self._note(job, execution, values, admit(job, execution, told, self.order.now), tally)
+                self._unreadable(one.id, job)
+            elif _certain(one, tallies[one.job_id]):
+                self._start_first(job, one, tallies[one.job_id], next(tokens))
+            elif one.available_at <= self.order.now and parents.settled_for(job.depends_on):
+                values = touched.get(one.id) or waiting_fields(one)
+                self._judge(job, values, tallies[one.job_id], parents, next(tokens))
         self._write()
         return self.claims
+
+    def _tokens(self, count: int) -> Iterator[str]:
+        """Each with the mark of the claim, and chance enough that nobody guesses it."""
+        chance = os.urandom(8 * count).hex()
+        return (self.order.mark + chance[at : at + 16] for at in range(0, len(chance), 16))
+
+    def _judge(
+        self, job: Job, values: dict[str, Any], tally: _Tally, parents: facts.Parents, token: str
+    ) -> None:
+        execution = Execution.of(values)
+        seen = [
+            parents.by_id[parent].seen_from(parent, execution)
+            for parent in job.depends_on
+            if parent in parents.by_id
+        ]
+        told = AdmitFacts(
+            running=tally.running,
+            waiting_for_turn=tally.waiting - (execution.wait_reason is WaitReason.OVERLAP),
+            running_ids=tally.ids,
+            parents=tuple(seen),
+        )
+        self._note(job, execution, values, admit(job, execution, told, self.order.now), tally, token)
 
     def _tallies(self, known: dict[str, Job]) -> dict[str, _Tally]:
         by_policy: dict[Overlap, list[str]] = {overlap: [] for overlap in Overlap}
@@ -150,18 +177,28 @@ class _Batch:
         ids = facts.running_ids(self.conn, by_policy[Overlap.REPLACE])
         return {
             job_id: _Tally(
-                running=running.get(job_id, 0), waiting=waiting.get(job_id, 0), ids=ids.get(job_id, ())
+                most=most_at_once(job),
+                certain_since=certain_since(job, self.order.now),
+                running=running.get(job_id, 0),
+                waiting=waiting.get(job_id, 0),
+                ids=ids.get(job_id, ()),
             )
-            for job_id in known
+            for job_id, job in known.items()
         }
 
     def _note(
-        self, job: Job, execution: Execution, values: dict[str, Any], verdict: Verdict, tally: _Tally
+        self,
+        job: Job,
+        execution: Execution,
+        values: dict[str, Any],
+        verdict: Verdict,
+        tally: _Tally,
+        token: str,
     ) -> None:
         tally.waiting -= execution.wait_reason is WaitReason.OVERLAP  # it has its turn now
         match verdict:
             case Start():
-                self._start(job, execution, values, tally)
+                self._start(job, execution, values, tally, token)
             case Skip(reason, detail):
                 skipped = {"skip_reason": reason.value, "wait_reason": None, "detail": detail}
                 self.skips.append({"id": execution.id} | skipped)
@@ -176,16 +213,23 @@ class _Batch:
             case _:
                 assert_never(verdict)
 
-    def _start(self, job: Job, execution: Execution, values: dict[str, Any], tally: _Tally) -> None:
+    def _start_first(self, job: Job, one: Waiting, tally: _Tally, token: str) -> None:
         now = self.order.now
-        tally.running += 1
-        tally.ids += (execution.id,)
-        values |= {
+        starts_at = max(now, one.available_at)
+        lease_until, deadline = now + self.order.lease, starts_at + job.timeout
+        values = started_fields(one, token, now, starts_at, lease_until, deadline, self.order.instance_id)
+        self._begin(job, Execution.of(values), tally)
+
+    def _start(
+        self, job: Job, execution: Execution, values: dict[str, Any], tally: _Tally, token: str
+    ) -> None:
+        now = self.order.now
+        changes = {
             "state": ExecutionState.RUNNING,
             "wait_reason": None,
             "detail": None,
             "attempt": execution.attempt + 1,
-            "lease_token": self.order.mark + os.urandom(8).hex(),
+            "lease_token": token,
             "lease_expires_at": now + self.order.lease,
             "deadline_at": now + job.timeout,
             "instance_id": self.order.instance_id,
@@ -194,7 +238,13 @@ class _Batch:
             "progress": None,
             "progress_message": None,
         }
-        self.claims.append(Claim(job, Execution(**values)))  # much faster than dataclasses.replace
+        self._begin(job, Execution.of(values | changes), tally)
+
+    def _begin(self, job: Job, execution: Execution, tally: _Tally) -> None:
+        tally.running += 1
+        if tally.most != inf:
+            tally.ids += (execution.id,)
+        self.claims.append(Claim(job, execution))
 
     def _wait(self, job: Job, execution: Execution, reason: WaitReason, detail: str, tally: _Tally) -> None:
         if reason is WaitReason.OVERLAP:
@@ -203,12 +253,12 @@ class _Batch:
             self.idle[job.id] = job  # it cannot use its turn; the next one may
         self.waits.append({"id": execution.id, "wait_reason": reason.value, "detail": detail})
 
-    def _unreadable(self, execution: Execution, error: RowError) -> None:
-        self.failed.append({"id": execution.id, "error": f"the job's row cannot be read: {error}"})
+    def _unreadable(self, execution_id: ExecutionId, error: RowError) -> None:
+        self.failed.append({"id": execution_id, "error": f"the job's row cannot be read: {error}"})
 
     def _write(self) -> None:
         dialect, now = dialects.of(self.conn), self.order.now
-        dialect.update(self.conn, executions, [_started(claim.execution) for claim in self.claims])
+        self._write_claims()
         dialect.update(self.conn, jobs, _locked(self.claims))
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
@@ -223,24 +273,41 @@ class _Batch:
         if self.stops:
             ask_to_stop(self.conn, self.stops, "a newer run of the job", now)
 
+    def _write_claims(self) -> None:
+        begun = [claim.execution for claim in self.claims]
+        dialects.of(self.conn).change(
+            self.conn,
+            executions,
+            [one.id for one in begun],
+            each={
+                "attempt": [one.attempt for one in begun],
+                "lease_token": [one.lease_token for one in begun],
+                "deadline_at": [one.deadline_at for one in begun],
+                "started_at": [one.started_at for one in begun],
+            },
+            same={
+                "state": "running",
+                "wait_reason": None,
+                "detail": None,
+                "lease_expires_at": self.order.now + self.order.lease,
+                "instance_id": self.order.instance_id,
+                "claimed_at": self.order.now,
+                "progress": None,
+                "progress_message": None,
+                "enqueued_at": None,  # should it become claimable once more, it is put on the road anew
+            },
+        )
 
-def _started(execution: Execution) -> dict[str, Any]:
-    return {
-        "id": execution.id,
-        "state": "running",
-        "wait_reason": None,
-        "detail": None,
-        "attempt": execution.attempt,
-        "lease_token": execution.lease_token,
-        "lease_expires_at": execution.lease_expires_at,
-        "deadline_at": execution.deadline_at,
-        "instance_id": execution.instance_id,
-        "claimed_at": execution.claimed_at,
-        "started_at": execution.started_at,
-        "progress": None,
-        "progress_message": None,
-        "enqueued_at": None,  # should it become claimable once more, it has to be put on the road anew
-    }
+
+def _sent_back(one: Waiting) -> bool:
+    return one.wait_reason == WaitReason.BREAKER
+
+
+def _certain(one: Waiting, tally: _Tally) -> bool:
+    """Need nobody be asked whether it starts?"""
+    since = tally.certain_since
+    fresh = one.attempt == 0 and one.claimed_at is None and one.wait_reason is None
+    return fresh and since is not None and one.available_at >= since and tally.running < tally.most
 
 
 def _locked(claims: Sequence[Claim]) -> list[dict[str, Any]]:
@@ -252,7 +319,7 @@ def _locked(claims: Sequence[Claim]) -> list[dict[str, Any]]:
             "status": "running",
             "lock_token": claim.execution.lease_token,
             "lock_acquired_at": claim.execution.claimed_at,
-            "last_run_at": claim.execution.claimed_at
+            "last_run_at": claim.execution.started_at
             if claim.execution.attempt == 1
             else claim.job.last_run_at,
         }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, Select, select
@@ -11,55 +11,46 @@ from sqlalchemy import Connection, Engine, Select, select
 from noonday.domain.job import Job
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
+from noonday.store.quick_rows import defining_columns, job_of, read_definition
 from noonday.store.reading import Row, RowError
-from noonday.store.rows import definition_from_row, kept_from_row
+from noonday.store.rows import KEPT_NAMES, kept_values
 from noonday.store.tables import jobs
+
+__all__ = ["KEPT", "KEPT_NAMES", "jobs_from", "jobs_of"]
 
 GENERATION: Final = 5_000  # two generations are held at most
 
 # What a caller must select to make a Job through this cache.
-KEPT: Final = tuple(
-    jobs.c[name]
-    for name in (
-        "id",
-        "revision",
-        "updated_at",
-        "status",
-        "schedule_enabled",
-        "is_paused",
-        "paused_until",
-        "skipped_through",
-        "next_run_at",
-        "last_run_at",
-        "last_status",
-        "fire_count",
-        "current_retry_count",
-    )
-)
-KEPT_NAMES: Final = tuple(column.name for column in KEPT)
-Definition = dict[str, Any] | RowError
-_Key = tuple[str, int, object]
+KEPT: Final = tuple(jobs.c[name] for name in KEPT_NAMES)
+
+
+class Definition(NamedTuple):
+    """What people defined of a job, as it was in one revision."""
+
+    revision: int
+    updated_at: object  # too: a revision may have been rolled back and given again to something else
+    fields: tuple[Any, ...] | RowError
 
 
 class _Shelf:
     """The definitions of one database; what was not asked for during a whole generation is forgotten."""
 
     def __init__(self) -> None:
-        self.young: dict[_Key, Definition] = {}
-        self.old: dict[_Key, Definition] = {}
+        self.young: dict[str, Definition] = {}
+        self.old: dict[str, Definition] = {}
 
-    def take(self, key: _Key) -> Definition | None:
-        found = self.young.get(key)
+    def take(self, job_id: str) -> Definition | None:
+        found = self.young.get(job_id)
         if found is None:
-            found = self.old.get(key)
+            found = self.old.get(job_id)
             if found is not None:
-                self.put(key, found)
+                self.put(job_id, found)
         return found
 
-    def put(self, key: _Key, definition: Definition) -> None:
+    def put(self, job_id: str, definition: Definition) -> None:
         if len(self.young) >= GENERATION:
             self.old, self.young = self.young, {}
-        self.young[key] = definition
+        self.young[job_id] = definition
 
 
 _shelves: WeakKeyDictionary[Engine, _Shelf] = WeakKeyDictionary()
@@ -67,42 +58,55 @@ _shelves: WeakKeyDictionary[Engine, _Shelf] = WeakKeyDictionary()
 
 def jobs_of(conn: Connection, rows: Iterable[Row]) -> dict[str, Job | RowError]:
     """The jobs of rows that have the KEPT columns: the definition from memory, the rest from the row."""
+    kept = [kept_values(row) for row in rows]
+    return {
+        values[0]: job for values, job in zip(kept, jobs_from(conn, kept), strict=True) if job is not None
+    }
+
+
+def jobs_from(conn: Connection, rows: Iterable[Sequence[Any]]) -> list[Job | RowError | None]:
+    """As `jobs_of`, one for each row that begins with the KEPT columns; None if the job is gone."""
     shelf = _shelves.setdefault(conn.engine, _Shelf())
-    wanted = {row["id"]: row for row in rows}
-    found: dict[str, Definition] = {}
-    for job_id, row in wanted.items():
-        definition = shelf.take(_key(row))
-        if definition is not None:
-            found[job_id] = definition
-    missing = wanted.keys() - found.keys()
-    if missing:
-        for full in _whole(conn, ids=missing).mappings().all():
-            found[full["id"]] = definition = _read(full)
-            shelf.put(_key(full), definition)
-    return {job_id: _job(definition, wanted[job_id]) for job_id, definition in found.items()}
+    wanted, missing = [], []
+    for row in rows:
+        definition = shelf.take(row[0])
+        if definition is None or definition.revision != row[1] or definition.updated_at != row[2]:
+            missing.append(row[0])
+            definition = None
+        wanted.append((row, definition))
+    read = {} if not missing else _read_all(conn, shelf, missing)
+    return [_job(definition or read.get(row[0]), row) for row, definition in wanted]
+
+
+def _read_all(conn: Connection, shelf: _Shelf, ids: Sequence[str]) -> dict[str, Definition]:
+    found = {}
+    for part in _whole(conn, ids=ids).partitions(50):
+        for row in part:
+            found[row[2]] = definition = Definition(row[0], row[1], _read(row[2:]))
+            shelf.put(row[2], definition)
+    return found
 
 
 @prepared
 def _whole(dialect: Answers) -> Select[Any]:
-    return select(jobs).where(dialect.listed(jobs.c.id, "ids"))
+    query = select(jobs.c.revision, jobs.c.updated_at, *defining_columns(dialect))
+    return query.where(dialect.listed(jobs.c.id, "ids"))
 
 
-def _key(row: Row) -> _Key:
-    # updated_at too: a revision may have been rolled back and given again to something else
-    return row["id"], row["revision"], str(row["updated_at"])
-
-
-def _read(row: Row) -> Definition:
+def _read(row: tuple[Any, ...]) -> tuple[Any, ...] | RowError:
     try:
-        return definition_from_row(row)
+        return read_definition(row)
     except RowError as exc:
         return exc
 
 
-def _job(definition: Definition, row: Row) -> Job | RowError:
-    if isinstance(definition, RowError):
-        return definition
+def _job(definition: Definition | None, row: Sequence[Any]) -> Job | RowError | None:
+    if definition is None:
+        return None
+    fields = definition.fields
+    if isinstance(fields, RowError):
+        return fields
     try:
-        return Job(**definition, **kept_from_row(row))
+        return job_of(fields, row)
     except RowError as exc:
         return exc

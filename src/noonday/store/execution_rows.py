@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, RowMapping
 
@@ -18,7 +19,7 @@ from noonday.domain.execution import (
     SkipReason,
     WaitReason,
 )
-from noonday.domain.job import Lane
+from noonday.domain.job import JobId, Lane
 from noonday.domain.outcome import NOTHING, Result, Usage
 from noonday.store.jsontext import clean_text
 from noonday.store.tables import executions
@@ -28,6 +29,37 @@ COLUMNS = tuple(executions.c[name] for name in FIELDS)
 NO_USAGE = NOTHING.usage
 _USAGE = tuple(field.name for field in fields(Usage))
 _RESULT = tuple(field.name for field in fields(Result) if field.name != "usage")
+
+
+class Waiting(NamedTuple):
+    """What a claim reads of what waits; of one that was never claimed nothing else says anything."""
+
+    id: ExecutionId
+    job_id: JobId
+    cause: str
+    scheduled_for: datetime
+    available_at: datetime
+    state: str
+    lane: int
+    number: int
+    covers_from: datetime | None
+    wait_reason: str | None
+    detail: str | None
+    triggered_by: str | None
+    config: Any
+    attempt: int
+    claimed_at: datetime | None
+    trace_id: str | None
+    created_at: datetime
+    road: int
+
+    @property
+    def untouched(self) -> bool:
+        """Was it never claimed?"""
+        return self.attempt == 0 and self.claimed_at is None
+
+
+WAITING_COLUMNS = tuple(executions.c[name] for name in Waiting._fields)
 
 
 def result_value(result: Result) -> dict[str, Any] | None:
@@ -122,7 +154,7 @@ _WAITS = {None: None} | {reason.value: reason for reason in WaitReason}
 
 def read_execution(row: Row[Any]) -> Execution:
     """From a row of COLUMNS."""
-    return Execution(**read_fields(row))
+    return Execution.of(read_fields(row))
 
 
 def read_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -136,6 +168,62 @@ def read_fields(row: Sequence[Any]) -> dict[str, Any]:
     made["wait_reason"] = _WAITS[made["wait_reason"]]
     made["result"] = NOTHING if made["result"] is None else read_result(made["result"])
     return made
+
+
+_UNTOUCHED: dict[str, Any] = {
+    field.name: NOTHING if field.name == "result" else field.default
+    for field in fields(Execution)
+    if field.name not in Waiting._fields
+}
+
+
+def waiting_fields(one: Waiting) -> dict[str, Any]:
+    """All fields of an untouched execution."""
+    made = {**_UNTOUCHED, **one._asdict()}
+    made["cause"] = _CAUSES[one.cause]
+    made["state"] = _STATES[one.state]
+    made["lane"] = _LANES[one.lane]
+    made["road"] = _ROADS[one.road]
+    made["wait_reason"] = _WAITS[one.wait_reason]
+    return made
+
+
+def started_fields(
+    one: Waiting,
+    token: str,
+    now: datetime,
+    starts_at: datetime,
+    lease_until: datetime,
+    deadline: datetime,
+    instance_id: str,
+) -> dict[str, Any]:
+    """All fields of an untouched execution that is claimed for its first attempt."""
+    return {
+        **_UNTOUCHED,
+        "id": one.id,
+        "job_id": one.job_id,
+        "cause": _CAUSES[one.cause],
+        "scheduled_for": one.scheduled_for,
+        "available_at": one.available_at,
+        "state": ExecutionState.RUNNING,
+        "lane": _LANES[one.lane],
+        "number": one.number,
+        "covers_from": one.covers_from,
+        "wait_reason": None,
+        "detail": None,
+        "triggered_by": one.triggered_by,
+        "config": one.config,
+        "attempt": 1,
+        "lease_token": token,
+        "lease_expires_at": lease_until,
+        "deadline_at": deadline,
+        "instance_id": instance_id,
+        "claimed_at": now,
+        "started_at": starts_at,
+        "trace_id": one.trace_id,
+        "created_at": one.created_at,
+        "road": _ROADS[one.road],
+    }
 
 
 def attempt_values(attempt: Attempt) -> dict[str, Any]:

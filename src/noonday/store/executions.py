@@ -13,9 +13,9 @@ from noonday.store.candidates import ClaimOrder, next_available_at
 from noonday.store.claiming import Taken, claim, claim_and_look_ahead, claim_these
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
-from noonday.store.planning import plan
+from noonday.store.planning import plan, plan_due
 from noonday.store.reading import may_be_id
-from noonday.store.settling import Ending, settle
+from noonday.store.settling import Ending, settle, settle_held
 from noonday.store.tables import executions
 from noonday.store.unplanning import unplan
 from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
@@ -34,12 +34,14 @@ __all__ = [
     "next_available_at",
     "next_lease_end",
     "plan",
+    "plan_due",
     "rearm_dependants",
     "rearm_waiting",
     "renew",
     "report",
     "request_cancel",
     "settle",
+    "settle_held",
     "unpark",
     "unplan",
 ]

@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from math import inf
+from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, case, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, exists, func, select
 
+from noonday.domain.admission import most_at_once
 from noonday.domain.dependency import ParentFacts
 from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
-from noonday.domain.job import JobId
+from noonday.domain.job import Job, JobId
 from noonday.store.columns import Instant
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
@@ -29,7 +31,7 @@ _FORCED = ("manual", "admin")
 class OpenWork:
     """What is open of a job."""
 
-    running: int = 0
+    running: int = 0  # of a job whose runs may overlap: one, if there are any
     waiting: bool = False  # something is queued or pending
     forced: bool = False  # among it a run that somebody asked for
     queueing: bool = False  # among it one that waits for its turn
@@ -38,11 +40,23 @@ class OpenWork:
 NOTHING_OPEN = OpenWork()
 
 
+_MINE: Final = executions.c.job_id == jobs.c.id
+
+
 @prepared
 def _open_work(dialect: Answers) -> Select[Any]:
+    running = select(func.count()).select_from(executions).where(RUNNING, _MINE)
+    return _probes(dialect, running.scalar_subquery())
+
+
+@prepared
+def _open_work_of_many(dialect: Answers) -> Select[Any]:
+    return _probes(dialect, exists(select(executions.c.id).where(RUNNING, _MINE)))
+
+
+def _probes(dialect: Answers, running: ColumnElement[Any]) -> Select[Any]:
     """Probes of the index of open executions: the cost does not grow with the backlog of a job."""
-    mine = executions.c.job_id == jobs.c.id
-    running = select(func.count()).select_from(executions).where(RUNNING, mine).scalar_subquery()
+    mine = _MINE
     waiting = exists(select(executions.c.id).where(WAITING, mine))
     forced = exists(select(executions.c.id).where(WAITING, mine, executions.c.cause.in_(_FORCED)))
     turn = executions.c.wait_reason == WaitReason.OVERLAP.value
@@ -51,11 +65,22 @@ def _open_work(dialect: Answers) -> Select[Any]:
     return query.where(dialect.listed(jobs.c.id, "ids"))
 
 
-def open_work(conn: Connection, job_ids: Collection[str]) -> dict[str, OpenWork]:
+def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
+    """Where runs may overlap nobody asks how many there are."""
+    free = [job_id for job_id, job in of.items() if most_at_once(job) == inf]
+    limited = of.keys() - free
+    rows = [
+        *(_open_work_of_many(conn, ids=free).all() if free else ()),
+        *(_open_work(conn, ids=limited).all() if limited else ()),
+    ]
     return {
-        job_id: OpenWork(running=n, waiting=bool(w), forced=bool(f), queueing=bool(q))
-        for job_id, n, w, f, q in _open_work(conn, ids=job_ids).all()
+        job_id: OpenWork(running=int(n), waiting=bool(w), forced=bool(f), queueing=bool(q))
+        for job_id, n, w, f, q in rows
     }
+
+
+def open_work_of(conn: Connection, job: Job) -> OpenWork:
+    return open_work(conn, {job.id: job}).get(job.id, NOTHING_OPEN)
 
 
 def chain_goes_on(conn: Connection, job_id: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from noonday.domain.execution import Attempt, Execution, ExecutionState
+from noonday.domain.execution import Attempt, Execution, ExecutionState, successful_attempt
 from noonday.domain.searching import Term
 from noonday.store import search_sources
 from noonday.store.execution_rows import COLUMNS, read_attempt, read_execution
@@ -80,9 +80,13 @@ def conditions_of(conn: Connection, wanted: ExecutionFilter) -> list[ColumnEleme
 
 
 def attempts(conn: Connection, execution_id: str) -> list[Attempt]:
-    """In order."""
+    """In order. The one that succeeded is told by the row of its execution and not kept apart."""
     if not may_be_id(conn, execution_id):
         return []
     query = select(attempts_table).where(attempts_table.c.execution_id == execution_id)
-    rows = conn.execute(query.order_by(attempts_table.c.number)).mappings()
-    return [read_attempt(row) for row in rows]
+    found = [read_attempt(row) for row in conn.execute(query.order_by(attempts_table.c.number)).mappings()]
+    row = conn.execute(select(*COLUMNS).where(executions.c.id == execution_id)).first()
+    success = None if row is None else successful_attempt(read_execution(row))
+    if success is None or any(one.number == success.number for one in found):
+        return found
+    return [*found, success]

@@ -18,6 +18,7 @@ from noonday.store.front_tables import declarations
 from noonday.store.job_cursors import (
     Advance,
     BadRow,
+    Due,
     advance,
     changed,
     clear_stale_locks,
@@ -35,6 +36,7 @@ from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jo
 __all__ = [
     "Advance",
     "BadRow",
+    "Due",
     "JobFilter",
     "add",
     "add_many",

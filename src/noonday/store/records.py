@@ -1,41 +1,19 @@
-"""Rows for the history: each fire an execution to be run, each lapse one row that says why not."""
+"""Rows for the history: each lapse one that says why nothing ran, and the runs that somebody asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, Road
 from noonday.domain.job import Job
-from noonday.domain.planning import Fire, Lapse, Plan
+from noonday.domain.planning import Lapse
 from noonday.ids import new_id
 
 
 def road_of(job: Job) -> Road:
     return Road.STREAMS if job.scheduler_version == Road.STREAMS else Road.DATABASE
-
-
-def records(job: Job, plan: Plan, now: datetime) -> Iterator[Execution]:
-    for fire in plan.fires:
-        yield fired(job, fire, now)
-    for lapse in plan.lapses:
-        yield lapsed(job, lapse, now)
-
-
-def fired(job: Job, fire: Fire, now: datetime) -> Execution:
-    return Execution(
-        id=ExecutionId(new_id(now)),
-        job_id=job.id,
-        cause=Cause.SCHEDULE,
-        scheduled_for=fire.scheduled_for,
-        available_at=fire.available_at,
-        state=ExecutionState.QUEUED,
-        lane=job.lane,
-        road=road_of(job),
-        covers_from=fire.covers_from,
-        created_at=now,
-    )
 
 
 def lapsed(job: Job, lapse: Lapse, now: datetime) -> Execution:

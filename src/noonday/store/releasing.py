@@ -31,7 +31,7 @@ def rest(conn: Connection, idle: Mapping[str, Job], now: datetime) -> None:
     """Give these locked jobs the state that follows from what is open of them, and the next one its turn."""
     if not idle:
         return
-    work = open_work(conn, list(idle))
+    work = open_work(conn, idle)
     give_turns(conn, idle, work, now)
     moved = []
     for job_id, job in idle.items():

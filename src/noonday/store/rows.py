@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from noonday.domain.job import (
     CatchUp,
@@ -19,6 +21,7 @@ from noonday.domain.job import (
     RetryPolicy,
     Trigger,
 )
+from noonday.store.jsontext import Unreadable
 from noonday.store.reading import Row, RowError, a_list, an_object, instant
 from noonday.store.target_rows import read_target, target_values
 from noonday.store.timing_rows import read_timing, timing_values
@@ -101,65 +104,100 @@ def definition_from_row(row: Row) -> dict[str, Any]:
         raise RowError(f"{type(exc).__name__}: {exc}") from exc
 
 
-_STATES = {state.value: state for state in JobState}
+# What the scheduler itself keeps of a job: its columns, and beside them the fields of Job.
+KEPT_FIELDS: Final = {
+    "id": "id",
+    "revision": "revision",
+    "updated_at": "updated_at",
+    "status": "state",
+    "schedule_enabled": "enabled",
+    "is_paused": "paused",
+    "paused_until": "paused_until",
+    "skipped_through": "skipped_through",
+    "next_run_at": "next_run_at",
+    "last_run_at": "last_run_at",
+    "last_status": "last_status",
+    "fire_count": "fire_count",
+    "current_retry_count": "retry_count",
+}
+KEPT_NAMES: Final = tuple(KEPT_FIELDS)
+kept_values = itemgetter(*KEPT_NAMES)
+_STATUS: Final = KEPT_NAMES.index("status")
+_STATES: Final = {state.value: state for state in JobState}
 
 
 def kept_from_row(row: Row) -> dict[str, Any]:
-    """What the scheduler itself keeps of a job, as arguments of Job."""
-    state = _STATES.get(row["status"])
+    """What the scheduler keeps, as arguments of Job; the id is not among them."""
+    values = kept_values(row)
+    made = dict(zip(KEPT_FIELDS.values(), values, strict=True)) | {"state": state_of(values)}
+    del made["id"]
+    return made
+
+
+def state_of(kept: Sequence[Any]) -> JobState:
+    """Of a row that begins with KEPT_NAMES; RowError if it or anything beside it cannot be read."""
+    state = _STATES.get(kept[_STATUS])
     if state is None:
-        raise RowError(f"status: {row['status']!r} is not a state")
-    return {
-        "state": state,
-        "enabled": row["schedule_enabled"],
-        "paused": row["is_paused"],
-        "paused_until": instant(row, "paused_until"),
-        "skipped_through": instant(row, "skipped_through"),
-        "next_run_at": instant(row, "next_run_at"),
-        "last_run_at": instant(row, "last_run_at"),
-        "last_status": row["last_status"],
-        "fire_count": row["fire_count"],
-        "retry_count": row["current_retry_count"],
-        "updated_at": instant(row, "updated_at"),
-        "revision": row["revision"],
-    }
+        raise RowError(f"status: {kept[_STATUS]!r} is not a state")
+    if Unreadable in map(type, kept):
+        wrong = [pair for pair in zip(KEPT_FIELDS, kept, strict=False) if type(pair[1]) is Unreadable]
+        raise RowError("; ".join(f"{name}: {value}" for name, value in wrong))
+    return state
 
 
 def _definition(row: Row) -> dict[str, Any]:
-    return {
+    own = {
         "id": JobId(row["id"]),
         "name": row["name"] or row["id"],
         "timing": read_timing(row),
         "target": read_target(row),
         "description": row["description"],
-        "tags": tuple(str(tag) for tag in a_list(row, "tags")),
+        "tags": _texts(row, "tags"),
         "source_id": row["source_id"],
         "config": an_object(row, "config"),
         "metadata": an_object(row, "metadata"),
-        "lane": Lane(row["priority"]),
-        "timeout": timedelta(seconds=row["timeout_seconds"]),
-        **_policies(row),
-        "trigger": Trigger(webhook=row["trigger_webhook"], channel=row["trigger_channel"]),
-        "depends_on": tuple(JobId(str(i)) for i in a_list(row, "depends_on")),
-        "on_success_of": tuple(JobId(str(i)) for i in a_list(row, "on_success_of")),
-        "scheduler_version": row["scheduler_version"],
         "created_at": instant(row, "created_at"),
     }
+    return own | dict(zip(ALIKE, alike_from_row(row), strict=True))
 
 
-def _policies(row: Row) -> dict[str, Any]:
-    return {
-        "misfire": MisfirePolicy(
+# What most jobs have alike.
+ALIKE: Final = (
+    "lane", "timeout", "trigger", "depends_on", "on_success_of", "scheduler_version",
+    "misfire", "overlapping", "retry", "retention",
+)  # fmt: skip
+
+
+def alike_from_row(row: Row) -> tuple[Any, ...]:
+    """The fields ALIKE."""
+    return (
+        Lane(row["priority"]),
+        timedelta(seconds=row["timeout_seconds"]),
+        Trigger(webhook=row["trigger_webhook"], channel=row["trigger_channel"]),
+        _texts(row, "depends_on"),
+        _texts(row, "on_success_of"),
+        row["scheduler_version"],
+        *_policies(row),
+    )
+
+
+def _texts(row: Row, name: str) -> tuple[Any, ...]:
+    return tuple(map(str, a_list(row, name)))
+
+
+def _policies(row: Row) -> tuple[Any, ...]:
+    return (
+        MisfirePolicy(
             grace=timedelta(seconds=row["misfire_grace_seconds"]),
             coalesce=row["coalesce"],
             catch_up=CatchUp(row["catch_up"]),
         ),
-        "overlapping": OverlapPolicy(max_instances=row["max_instances"], overlap=Overlap(row["overlap"])),
-        "retry": RetryPolicy(
+        OverlapPolicy(max_instances=row["max_instances"], overlap=Overlap(row["overlap"])),
+        RetryPolicy(
             max_retries=row["max_retries"],
             backoff=timedelta(seconds=row["retry_backoff_seconds"]),
             jitter=row["retry_jitter"],
             on_lost=OnLost(row["on_lost"]),
         ),
-        "retention": Retention(runs=row["retention_runs"], days=row["retention_days"]),
-    }
+        Retention(runs=row["retention_runs"], days=row["retention_days"]),
+    )

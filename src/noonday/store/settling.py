@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection, Select, select, union
+from sqlalchemy import Connection, Select, select
 
-from noonday.domain.execution import Cause, Execution, ExecutionId, ExecutionState, WaitReason
+from noonday.domain.execution import Execution, ExecutionId, ExecutionState, WaitReason
 from noonday.domain.job import Job, JobId, RetryPolicy
-from noonday.domain.lifecycle import Settlement, next_after_completion
+from noonday.domain.lifecycle import Settlement
 from noonday.domain.lifecycle import settle as decide
-from noonday.domain.outcome import Deferred, Failed, Outcome
-from noonday.domain.schedule import Interval, Manual, Timing
+from noonday.domain.outcome import Completed, Deferred, Failed, Outcome
+from noonday.domain.schedule import Manual, Timing
 from noonday.domain.target import FetchTarget
+from noonday.ports import Claim
 from noonday.store import breakers, chains, dialects, outbox
 from noonday.store.definitions import KEPT, jobs_of
 from noonday.store.dialects import Answers
@@ -28,21 +28,16 @@ from noonday.store.execution_rows import (
     result_value,
     settled_values,
 )
-from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
-from noonday.store.notices import JOBS, WORK, tell
+from noonday.store.notices import WORK, tell
 from noonday.store.prepared import prepared
 from noonday.store.reading import Row, RowError
-from noonday.store.releasing import give_turns, resting
 from noonday.store.rows import kept_from_row
-from noonday.store.tables import ON_SUCCESS_OF, RUNNING, attempts, executions, job_dependencies, jobs
+from noonday.store.settled_jobs import LOCKED, Ended, SettledJobs
+from noonday.store.tables import RUNNING, attempts, executions, jobs
 
 log = structlog.get_logger(__name__)
 
 GOLDEN: Final = 0.6180339887498949  # spreads one chance evenly over a batch
-_ALSO: Final = tuple(
-    jobs.c[name]
-    for name in ("lock_token", "lock_acquired_at", "last_status_for", "last_success_at", "last_success_for")
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +49,12 @@ class Ending:
     outcome: Outcome
     started_at: datetime | None = None  # when it really began: it may have waited a moment for its slot
     ended_at: datetime | None = None  # an outage may lie between the end and its settling
+    claim: Claim | None = None  # known to whoever ran it: then its row need not be read again
+
+    @property
+    def plain(self) -> bool:
+        """A success means the same whatever happened to its row meanwhile, if only the token lives."""
+        return self.claim is not None and isinstance(self.outcome, Completed)
 
 
 def settle(
@@ -66,28 +67,55 @@ def settle(
     told = {ending.execution_id: ending for ending in endings}
     if not told:
         return []
-    rows = _lock_jobs(conn, told.keys())
-    waited_for = {e.outcome.domain for e in endings if isinstance(e.outcome, Deferred)}
-    held = breakers.holding(conn, waited_for)
-    settling = _Settling(conn=conn, now=now, rows=rows, jobs=_readable(conn, rows, now), held=held)
-    for place, execution in enumerate(_running(conn, told)):
-        settling.decide(execution, told[execution.id], (chance + place * GOLDEN) % 1.0)
-    if settling.done:
-        settling.write()
+    settling = _begin(conn, told, now)
+    settling.judge(told, chance)
+    settling.write()
     return settling.done
 
 
-@prepared
-def _jobs_concerned(dialect: Answers) -> Select[Any]:
-    """The jobs and those that follow on their success, always in the same order: nobody waits in a circle."""
-    mine = select(executions.c.job_id).where(dialect.listed(executions.c.id, "ids"))
-    followers = (
-        select(job_dependencies.c.job_id)
-        .join(executions, executions.c.job_id == job_dependencies.c.parent_id)
-        .where(dialect.listed(executions.c.id, "ids"), job_dependencies.c.kind == ON_SUCCESS_OF)
+def settle_held(
+    conn: Connection, endings: Sequence[Ending], now: datetime, chance: float = 0.0
+) -> set[ExecutionId]:
+    """As `settle`, for endings told by those who ran them; the ids of those that were not stale.
+
+    Most runs succeed: of those only the tokens are read.
+    """
+    told = {ending.execution_id: ending for ending in endings}
+    if not told:
+        return set()
+    settling = _begin(conn, told, now)
+    plain = {execution_id: ending for execution_id, ending in told.items() if ending.plain}
+    settling.succeed(plain)
+    settling.judge({execution_id: told[execution_id] for execution_id in told.keys() - plain.keys()}, chance)
+    settling.write()
+    return {one.execution.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
+
+
+def _begin(conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime) -> _Settling:
+    concerned = _concerned(conn, told)
+    edges = chains.below(conn, concerned)
+    rows = _lock_jobs(conn, concerned | chains.followers(edges))
+    waited_for = {e.outcome.domain for e in told.values() if isinstance(e.outcome, Deferred)}
+    return _Settling(
+        conn=conn,
+        now=now,
+        rows=rows,
+        jobs=_readable(conn, rows, now),
+        edges=edges,
+        held=breakers.holding(conn, waited_for),
     )
-    query = select(*KEPT, *_ALSO).where(jobs.c.id.in_(union(mine, followers))).order_by(jobs.c.id)
+
+
+@prepared
+def _jobs_to_lock(dialect: Answers) -> Select[Any]:
+    """Always in the same order: nobody waits in a circle."""
+    query = select(*KEPT, *LOCKED).where(dialect.listed(jobs.c.id, "ids")).order_by(jobs.c.id)
     return dialect.locked(query, jobs)
+
+
+@prepared
+def _job_ids(dialect: Answers) -> Select[Any]:
+    return select(executions.c.job_id).where(dialect.listed(executions.c.id, "ids")).distinct()
 
 
 @prepared
@@ -97,14 +125,19 @@ def _running_among(dialect: Answers) -> Select[Any]:
 
 
 @prepared
-def _tokens_of(dialect: Answers) -> Select[Any]:
-    query = select(executions.c.job_id, executions.c.lease_token, executions.c.claimed_at)
-    mine = query.where(RUNNING, dialect.listed(executions.c.job_id, "ids"))
-    return mine.order_by(executions.c.claimed_at, executions.c.id)
+def _tokens_among(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.id, executions.c.lease_token)
+    return query.where(RUNNING, dialect.listed(executions.c.id, "ids")).order_by(executions.c.id)
 
 
-def _lock_jobs(conn: Connection, ids: Collection[str]) -> dict[str, Row]:
-    return {row["id"]: row for row in _jobs_concerned(conn, ids=ids).mappings().all()}
+def _concerned(conn: Connection, told: Mapping[ExecutionId, Ending]) -> set[str]:
+    job_ids: set[str] = {one.claim.job.id for one in told.values() if one.claim is not None}
+    unknown = [one.execution_id for one in told.values() if one.claim is None]
+    return job_ids | set(_job_ids(conn, ids=unknown).scalars()) if unknown else job_ids
+
+
+def _lock_jobs(conn: Connection, job_ids: Collection[str]) -> dict[str, Row]:
+    return {row["id"]: row for row in _jobs_to_lock(conn, ids=job_ids).mappings().all()}
 
 
 def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
@@ -135,6 +168,24 @@ def _stand_in(row: Row, now: datetime) -> Job:
         return bare
 
 
+@dataclass(frozen=True, slots=True)
+class _Success:
+    """A run that succeeded, as it was claimed."""
+
+    execution: Execution
+    started_at: datetime | None
+    ended_at: datetime
+    result: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, ending: Ending, now: datetime) -> _Success:
+        assert ending.claim is not None
+        assert isinstance(ending.outcome, Completed)
+        execution = ending.claim.execution
+        began = ending.started_at or execution.started_at
+        return cls(execution, began, ending.ended_at or now, result_value(ending.outcome.result))
+
+
 @dataclass(slots=True, kw_only=True)
 class _Settling:
     """One batch on its way: what was decided, and the rows that follow from it."""
@@ -143,11 +194,27 @@ class _Settling:
     now: datetime
     rows: Mapping[str, Row]  # of the locked jobs
     jobs: dict[str, Job]
+    edges: chains.Edges  # to those that depend on the jobs or follow them
     held: set[str]  # domains whose circuit breaker is not closed
+    dead: set[str] = field(default_factory=set)  # tokens of leases that are over
+    succeeded: list[_Success] = field(default_factory=list)
     done: list[Settlement] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     given_back: list[dict[str, Any]] = field(default_factory=list)  # numbers of attempts that never began
+
+    def succeed(self, told: Mapping[ExecutionId, Ending]) -> None:
+        """Of these only the tokens are looked at."""
+        for execution_id, token in _tokens_among(self.conn, ids=told.keys()).all() if told else ():
+            ending = told[execution_id]
+            if ending.token == token:
+                self.dead.add(token)
+                self.succeeded.append(_Success.of(ending, self.now))
+
+    def judge(self, told: Mapping[ExecutionId, Ending], chance: float) -> None:
+        for place, execution in enumerate(_running(self.conn, told) if told else ()):
+            self.dead.add(told[execution.id].token)
+            self.decide(execution, told[execution.id], (chance + place * GOLDEN) % 1.0)
 
     def decide(self, execution: Execution, ending: Ending, chance: float) -> None:
         job = self.jobs[execution.job_id]
@@ -168,7 +235,9 @@ class _Settling:
 
     def _keep(self, settlement: Settlement) -> None:
         values, attempt = settled_values(settlement.execution), settlement.attempt
-        if attempt is not None:
+        if settlement.execution.state is ExecutionState.COMPLETED:
+            pass  # its own row tells of this attempt
+        elif attempt is not None:
             same = attempt.result is settlement.execution.result
             result = values["result"] if same else result_value(attempt.result)
             self.tried.append(attempt_values(attempt) | {"result": result})
@@ -178,89 +247,53 @@ class _Settling:
         self.values.append(values)
 
     def write(self) -> None:
+        if not self.done and not self.succeeded:
+            return
         dialect = dialects.of(self.conn)
+        self._write_successes()
         dialect.update(self.conn, executions, self.values)
         dialect.update(self.conn, executions, self.given_back)
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
-        final = [settlement.execution for settlement in self.done if settlement.final]
-        chains.follow(self.conn, final, self.jobs, self.now)
-        self._update_jobs()
-        outbox.add_failures(self.conn, [(self.jobs[e.job_id], e) for e in final], self.now)
+        ended = self._ended()
+        chains.follow(self.conn, self.edges, [one for one in ended if one.final], self.jobs, self.now)
+        after = SettledJobs(conn=self.conn, now=self.now, rows=self.rows, jobs=self.jobs)
+        after.write(ended, self.dead)
+        failed = [s.execution for s in self.done if s.execution.state is ExecutionState.FAILED]
+        outbox.add_failures(self.conn, [(self.jobs[one.job_id], one) for one in failed], self.now)
         if any(not s.final and s.execution.available_at is not None for s in self.done):
             tell(self.conn, WORK)
 
-    def _update_jobs(self) -> None:
-        by_job: dict[str, list[Settlement]] = defaultdict(list)
-        for settlement in self.done:
-            by_job[settlement.execution.job_id].append(settlement)
-        work = open_work(self.conn, list(self.jobs))
-        give_turns(self.conn, self.jobs, work, self.now)
-        tokens = self._running_tokens(by_job, work)
-        settled = [self._job_values(i, by_job[i], work.get(i, NOTHING_OPEN), tokens.get(i)) for i in by_job]
-        dialect = dialects.of(self.conn)
-        dialect.update(self.conn, jobs, settled)
-        others = []
-        for job_id in self.jobs.keys() - by_job.keys():
-            job = self.jobs[job_id]
-            state = resting(job, work.get(job_id, NOTHING_OPEN), job.last_status)
-            if state is not job.state:
-                others.append({"id": job_id, "status": state.value})
-        dialect.update(self.conn, jobs, others)
+    def _write_successes(self) -> None:
+        """Their rows tell of the attempt as well; the history makes it of them."""
+        ended = self.succeeded
+        dialects.of(self.conn).change(
+            self.conn,
+            executions,
+            [one.execution.id for one in ended],
+            each={
+                "started_at": [one.started_at for one in ended],
+                "completed_at": [one.ended_at for one in ended],
+                "result": [one.result for one in ended],
+            },
+            same=_SUCCEEDED,
+        )
 
-    def _running_tokens(
-        self, by_job: Mapping[str, object], work: Mapping[str, OpenWork]
-    ) -> dict[str, tuple[str, datetime]]:
-        """Of jobs that still run: the lease of the newest run."""
-        still = [job_id for job_id in by_job if work.get(job_id, NOTHING_OPEN).running]
-        if not still:
-            return {}
-        return {job_id: (token, at) for job_id, token, at in _tokens_of(self.conn, ids=still)}
-
-    def _job_values(
-        self, job_id: str, ended: Sequence[Settlement], work: OpenWork, held: tuple[str, datetime] | None
-    ) -> dict[str, Any]:
-        job, row = self.jobs[job_id], self.rows[job_id]
-        last = ended[-1].execution
-        values: dict[str, Any] = {
-            "id": job_id,
-            "current_retry_count": last.failures if last.state in _RETRYING else 0,
-            "lock_token": held[0] if held else None,
-            "lock_acquired_at": held[1] if held else None,
-            "last_status": row["last_status"],
-            "last_status_for": row["last_status_for"],
-            "last_success_at": row["last_success_at"],
-            "last_success_for": row["last_success_for"],
-            "next_run_at": job.next_run_at,
-        }
-        for settlement in ended:
-            if settlement.final:
-                values |= self._after_end(job, settlement.execution, values)
-        if values["next_run_at"] != job.next_run_at:
-            job = replace(job, next_run_at=values["next_run_at"])
-        values["status"] = resting(job, work, values["last_status"]).value
-        return values
-
-    def _after_end(self, job: Job, execution: Execution, so_far: Mapping[str, Any]) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            "last_status": execution.state.value,
-            "last_status_for": execution.scheduled_for,
-        }
-        if execution.state is ExecutionState.COMPLETED:
-            newest: datetime | None = so_far["last_success_for"]
-            slot = execution.scheduled_for
-            values["last_success_at"] = self.now
-            values["last_success_for"] = slot if newest is None or slot > newest else newest
-        if rearms(job, execution):
-            values["next_run_at"] = next_after_completion(job, self.now)
-            tell(self.conn, JOBS)
-        return values
+    def _ended(self) -> list[Ended]:
+        """In the order of their ids, which is that of their planning."""
+        made = [Ended(one.execution, ExecutionState.COMPLETED, True) for one in self.succeeded]
+        made += [Ended(one.execution, one.execution.state, one.final) for one in self.done]
+        return sorted(made, key=lambda one: one.execution.id)
 
 
-_RETRYING: Final = frozenset({ExecutionState.PENDING, ExecutionState.FAILED})
-
-
-def rearms(job: Job, execution: Execution) -> bool:
-    """Is it the end of this run that makes the job's next one due?"""
-    schedule = job.timing.schedule
-    chained = isinstance(schedule, Interval) and schedule.after_completion
-    return chained and execution.cause is Cause.SCHEDULE and job.next_run_at is None and job.enabled
+_SUCCEEDED: Final[Mapping[str, Any]] = {
+    "state": ExecutionState.COMPLETED.value,
+    "wait_reason": None,
+    "detail": None,
+    "lease_token": None,
+    "lease_expires_at": None,
+    "deadline_at": None,
+    "remote": False,
+    "cancel_url": None,
+    "error": None,
+    "stack": None,
+}

@@ -148,6 +148,14 @@ jobs = Table(
         sqlite_where=sql("paused_until IS NOT NULL"),
         postgresql_where=sql("paused_until IS NOT NULL"),
     ),
+    # UTC never changes its rules: nobody looks for the jobs that use it.
+    Index(
+        "jobs_zone_idx",
+        "timezone",
+        "id",
+        sqlite_where=sql("timezone <> 'UTC'"),
+        postgresql_where=sql("timezone <> 'UTC'"),
+    ),
     # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
     Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
     postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},
@@ -350,4 +358,5 @@ ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND N
 DIRTY: Final = sql("jobs.dirty")
 HAS_CHANNEL: Final = sql("jobs.trigger_channel IS NOT NULL")
 HAS_WEBHOOK: Final = sql("jobs.trigger_webhook IS NOT NULL")
+ZONED: Final = sql("jobs.timezone <> 'UTC'")
 CLEAN: Final = sql("NOT jobs.dirty AND jobs.error IS NULL")

@@ -22,6 +22,7 @@ _KINDS: dict[str, type[Target]] = {
     "python": PythonTarget,
     "command": CommandTarget,
 }
+_KNOWN = {kind: frozenset(field.name for field in fields(kind)) for kind in _KINDS.values()}
 _TUPLES = ("args", "argv", "expected_status")
 
 
@@ -45,7 +46,7 @@ def read_target(row: Row) -> Target:
     kind = _KINDS.get(str(made.get("type")))
     if kind is None:
         raise RowError(f"target: unknown type {made.get('type')!r}")
-    known = {field.name for field in fields(kind)}
+    known = _KNOWN[kind]
     given = {name: value for name, value in made.items() if name in known and name != "type"}
     if url and "url" in known:
         given["url"] = url

@@ -65,7 +65,7 @@ def _missed_turns(conn: Connection, now: datetime) -> int:
         return 0
     work = {
         i: open_
-        for i, open_ in facts.open_work(conn, list(found)).items()
+        for i, open_ in facts.open_work(conn, found).items()
         if open_.running < found[i].overlapping.max_instances
     }
     give_turns(conn, found, work, now)

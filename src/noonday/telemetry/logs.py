@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, TextIO
 
 import structlog
@@ -28,6 +29,7 @@ _ASSIGNED = re.compile(
 )  # --token=…, TOKEN=…, Authorization: …
 
 
+@lru_cache(maxsize=1024)
 def looks_secret(key: str) -> bool:
     """Does the value under such a key belong to nobody's eyes? `max_tokens` is a number, `token` is not."""
     return bool(_SECRET_KEY.search(re.sub(r"[^a-z0-9]+", "_", _HUMP.sub("_", key).lower())))
@@ -35,18 +37,16 @@ def looks_secret(key: str) -> bool:
 
 def redacted(value: Any, *, secret: bool = False) -> Any:
     """A copy in which each secret leaf is the mask; the shape stays, so that a leaf can be found again."""
-    match value:
-        case Mapping():
-            return {k: redacted(item, secret=secret or looks_secret(str(k))) for k, item in value.items()}
-        case list() | tuple():
-            announced = [False, *map(_announces, value)]
-            return [redacted(item, secret=secret or announced[i]) for i, item in enumerate(value)]
-        case None | bool():
-            return value
-        case str():
-            return (MASK if value else value) if secret else _text(value)
-        case _:
-            return MASK if secret else value
+    if isinstance(value, str):
+        return (MASK if value else value) if secret else _text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {k: redacted(item, secret=secret or looks_secret(str(k))) for k, item in value.items()}
+    if isinstance(value, list | tuple):
+        announced = [False, *map(_announces, value)]
+        return [redacted(item, secret=secret or announced[i]) for i, item in enumerate(value)]
+    return MASK if secret else value
 
 
 def _announces(item: Any) -> bool:

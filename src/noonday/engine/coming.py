@@ -1,0 +1,66 @@
+"""Claims whose moment has not come yet: made ahead, so that the moment itself costs a dispatch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
+from math import ceil
+
+from noonday.clock import Clock
+from noonday.engine.held import Held
+
+
+class Coming:
+    """Gives back each claim at its moment or right behind it, never before."""
+
+    def __init__(self, clock: Clock, come: Callable[[Sequence[Held]], None]) -> None:
+        self._clock = clock
+        self._come = come
+        self._heap: list[tuple[datetime, int, Held]] = []
+        self._serial = count()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, claimed: Iterable[Held]) -> list[Held]:
+        """Those that are due already."""
+        now = self._clock.now()
+        due: list[Held] = []
+        for held in claimed:
+            at = held.claim.execution.available_at
+            if at is None or at <= now:
+                due.append(held)
+            else:
+                heappush(self._heap, (at, next(self._serial), held))
+        self._set_alarm(now)
+        return due
+
+    def clear(self) -> list[Held]:
+        """All of them, whatever their moment."""
+        left = [held for _, _, held in sorted(self._heap)]
+        self._heap.clear()
+        self._set_alarm(self._clock.now())
+        return left
+
+    def _ring(self) -> None:
+        self._alarm = None
+        now = self._clock.now()
+        due: list[Held] = []
+        while self._heap and self._heap[0][0] <= now:
+            due.append(heappop(self._heap)[2])
+        self._set_alarm(now)
+        if due:
+            self._come(due)
+
+    def _set_alarm(self, now: datetime) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._heap:
+            left = (self._heap[0][0] - now).total_seconds()
+            # Event loops count in milliseconds: a part of one would be no wait at all.
+            self._alarm = asyncio.get_running_loop().call_later(ceil(left * 1000) / 1000, self._ring)

@@ -1,0 +1,138 @@
+"""The two bulk statements of planning: runs go in, and cursors move on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, Final
+
+from sqlalchemy import Column, Connection, Table
+
+from noonday.store import bulk, dialects
+from noonday.store.columns import Instant, instant_text
+from noonday.store.tables import SLOT, executions, jobs
+
+Columns = Mapping[str, Sequence[Any]]
+Values = Mapping[str, Any]
+_GROWING: Final = frozenset({"fire_count", "execution_count", "row_count"})
+
+
+def insert_runs(conn: Connection, columns: Columns, same: Values) -> int:
+    """Those whose slot is still free; returns how many. All have the values of `same`."""
+    each, same = _divided(columns, same)
+    if conn.dialect.name == "sqlite":
+        once, many = _texts(executions, each, same, instant_text)
+        sql, _ = bulk.sqlite_insert(executions, (*same, *each), SLOT)
+        return conn.exec_driver_sql(sql, _rows(once, many)).rowcount
+    once, many = _texts(executions, each, same, datetime.isoformat)
+    sql = _postgres_insert(tuple(each), tuple(same))
+    return conn.exec_driver_sql(sql, (*once, *map(_array, many))).rowcount
+
+
+def move_cursors(conn: Connection, columns: Columns) -> None:
+    """Of jobs that are locked; the id comes last. The counts grow by what is told, the cursor is set."""
+    each, same = _divided(columns, {})
+    if conn.dialect.name != "sqlite":
+        once, many = _texts(jobs, each, same, datetime.isoformat)
+        conn.exec_driver_sql(_postgres_move(tuple(each), tuple(same)), (*once, *map(_array, many)))
+        return
+    once, many = _texts(jobs, each, same, instant_text)
+    if len(each) == 1:
+        ids = dialects.of(conn).many(each["id"])
+        conn.exec_driver_sql(_sqlite_move((), tuple(same)), (*once, ids))
+    else:
+        conn.exec_driver_sql(_sqlite_move((*each,), tuple(same)), _rows(once, many))
+
+
+def _divided(columns: Columns, same: Values) -> tuple[Columns, Values]:
+    """A column in which all values are the same needs to be sent but once."""
+    each, same = {}, dict(same)
+    for name, values in columns.items():
+        if name == "id" or values[0] != values[-1] or values.count(values[0]) < len(values):
+            each[name] = values
+        else:
+            same[name] = values[0]
+    return each, same
+
+
+def _rows(once: Sequence[Any], many: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*map(repeat, once), *many, strict=False))
+
+
+def _texts(
+    table: Table, each: Columns, same: Values, convert: Callable[[datetime], str]
+) -> tuple[list[Any], list[Sequence[Any]]]:
+    """The values of both, with instants as text.
+
+    Many are one object with that of another column: a run is available when it is due, and covers the time
+    since the one before it.
+    """
+    instants = _instants(table)
+    once = [value and convert(value) if name in instants else value for name, value in same.items()]
+    many: list[Sequence[Any]] = []
+    first: Sequence[Any] = ()
+    texts: Sequence[Any] = ()
+    for name, values in each.items():
+        if name not in instants:
+            many.append(values)
+        elif not first:
+            first, texts = values, [value and convert(value) for value in values]
+            many.append(texts)
+        else:
+            found = zip(values, first, texts, (None, *first), (None, *texts), strict=False)
+            many.append(
+                [
+                    text if value is due else earlier if value is before else value and convert(value)
+                    for value, due, text, before, earlier in found
+                ]
+            )
+    return once, many
+
+
+@lru_cache
+def _instants(table: Table) -> frozenset[str]:
+    return frozenset(column.name for column in table.c if isinstance(column.type, Instant))
+
+
+def _array(values: Sequence[Any]) -> str:
+    """Of ids, instants and numbers, none of which needs to be quoted."""
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def _one_of(column: Column[Any]) -> str:
+    return bulk.array_of(column).removesuffix("[]")
+
+
+@lru_cache(maxsize=256)
+def _postgres_insert(each: tuple[str, ...], same: tuple[str, ...]) -> str:
+    once = "".join(f"{_one_of(executions.c[name])}, " for name in same)
+    arrays = ", ".join(bulk.array_of(executions.c[name]) for name in each)
+    return (
+        f"INSERT INTO executions ({', '.join((*same, *each))}) SELECT {once}u.* "  # noqa: S608 - own names
+        f"FROM unnest({arrays}) AS u({', '.join(each)}) ON CONFLICT ({', '.join(SLOT)}) DO NOTHING"
+    )
+
+
+@lru_cache(maxsize=256)
+def _postgres_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
+    changes = [_change(name, _one_of(jobs.c[name]), "t.") for name in same]
+    changes += [_change(name, f"u.{name}", "t.") for name in each if name != "id"]
+    arrays = ", ".join(bulk.array_of(jobs.c[name]) for name in each)
+    return (
+        f"UPDATE jobs AS t SET {', '.join(changes)} "  # noqa: S608 - own names
+        f"FROM unnest({arrays}) AS u({', '.join(each)}) WHERE t.id = u.id"
+    )
+
+
+@lru_cache(maxsize=256)
+def _sqlite_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
+    """Without `each` it is one statement for a list of ids."""
+    changes = ", ".join(_change(name, "?") for name in (*same, *each) if name != "id")
+    which = "id = ?" if each else "id IN (SELECT value FROM json_each(?))"
+    return f"UPDATE jobs SET {changes} WHERE {which}"  # noqa: S608 - own names
+
+
+def _change(name: str, value: str, table: str = "") -> str:
+    return f"{name} = {table}{name} + {value}" if name in _GROWING else f"{name} = {value}"

@@ -1,0 +1,142 @@
+"""Rows of jobs, read by the thousand: to the same jobs as in `rows`, in a third of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import ColumnElement, Text, cast, type_coerce
+
+from noonday.domain.job import Job
+from noonday.domain.schedule import Once, Timing
+from noonday.domain.target import PythonTarget, Target
+from noonday.domain.wallclock import EARLIEST
+from noonday.store.columns import Json
+from noonday.store.dialects import Answers
+from noonday.store.jsontext import Unreadable, loads
+from noonday.store.rows import ALIKE, KEPT_FIELDS, alike_from_row, definition_from_row, state_of
+from noonday.store.tables import jobs
+from noonday.store.target_rows import read_target
+from noonday.store.timing_rows import TIMING_COLUMNS, read_timing
+
+T = TypeVar("T")
+MOST_ALIKE: Final = 1000  # that are remembered
+
+_OWN: Final = (
+    "id", "name", "run_at", "anchor_at", "created_at", "description", "tags", "source_id", "url", "target",
+    "config", "metadata",
+)  # fmt: skip
+_REST: Final = (
+    "priority", "timeout_seconds", "depends_on", "on_success_of", "scheduler_version", "max_instances",
+    "overlap", "misfire_grace_seconds", "coalesce", "catch_up", "max_retries", "retry_backoff_seconds",
+    "retry_jitter", "on_lost", "retention_runs", "retention_days",
+    *(name for name in TIMING_COLUMNS if name not in _OWN),
+)  # fmt: skip
+_NAMES: Final = (*_OWN, *_REST)
+_JSON: Final = tuple(name for name in _NAMES if isinstance(jobs.c[name].type, Json))
+# The fields of a definition, in the order in which they are read here.
+DEFINED: Final = (
+    "name", "timing", "target", "description", "tags", "source_id", "config", "metadata", "created_at",
+    *ALIKE,
+)  # fmt: skip
+
+
+def defining_columns(dialect: Answers) -> list[ColumnElement[Any]]:
+    """What `read_definition` reads. JSON as text: most of it is empty, and to see that takes no parser."""
+    plain = type_coerce if dialect.name == "sqlite" else cast
+    return [plain(jobs.c[name], Text) if name in _JSON else jobs.c[name] for name in _NAMES]
+
+
+def read_definition(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of DEFINED; raises RowError for a row that somebody made unreadable."""
+    try:
+        return _quickly(row)
+    except Exception:  # `rows` can tell what is wrong with it
+        definition = definition_from_row(_parsed(dict(zip(_NAMES, row, strict=True))))
+        return tuple(definition[name] for name in DEFINED)
+
+
+def _quickly(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    job_id, name, run_at, anchor_at, created_at, description, tags, source_id, *more = row[: len(_OWN)]
+    url, target, config, metadata = more
+    if Unreadable in (type(run_at), type(anchor_at), type(created_at)):
+        raise ValueError
+    like, alike = _alike(run_at is None, row[len(_OWN) :])
+    timing = Timing(
+        schedule=Once(run_at=run_at) if isinstance(like.schedule, Once) else like.schedule,
+        anchor_at=anchor_at or like.start_at or created_at,
+        timezone=like.timezone,
+        start_at=like.start_at,
+        end_at=like.end_at,
+        max_runs=like.max_runs,
+        jitter=like.jitter,
+        availability=like.availability,
+    )
+    return (
+        name or job_id,
+        timing,
+        _target(url, target),
+        description,
+        () if tags == "[]" else tuple(map(str, _read(list, tags))),
+        source_id,
+        {} if config == "{}" else _read(dict, config),
+        {} if metadata == "{}" else _read(dict, metadata),
+        created_at,
+        *alike,
+    )
+
+
+@lru_cache(maxsize=MOST_ALIKE)
+def _alike(no_run_at: bool, values: tuple[Any, ...]) -> tuple[Timing, tuple[Any, ...]]:
+    """What follows from the values of _REST alone; the instants of one's own are still to be put in."""
+    row = dict(zip(_REST, values, strict=True))
+    row |= {"run_at": None if no_run_at else EARLIEST, "anchor_at": EARLIEST, "created_at": EARLIEST}
+    _parsed(row)
+    return read_timing(row), alike_from_row(row)
+
+
+_shared: dict[tuple[str | None, str | None], Target] = {}
+
+
+def _target(url: str | None, text: str | None) -> Target:
+    """Many jobs have the same; but who wrote a task may change the arguments that it is given."""
+    found = _shared.get((url, text))
+    if found is None:
+        found = read_target({"url": url, "target": None if text is None else loads(text)})
+        if not isinstance(found, PythonTarget) or not (found.args or found.kwargs):
+            if len(_shared) >= MOST_ALIKE:
+                _shared.clear()
+            _shared[url, text] = found
+    return found
+
+
+def _read(kind: type[T], text: str | None) -> T:
+    found = kind() if text is None else loads(text)
+    if not isinstance(found, kind):
+        raise TypeError
+    return found
+
+
+def _parsed(row: dict[str, Any]) -> dict[str, Any]:
+    for name in _JSON:
+        if row.get(name) is not None:
+            row[name] = loads(row[name])
+    return row
+
+
+_PUT_DEFINED: Final = tuple(Job.__dict__[name].__set__ for name in DEFINED)
+_PUT_KEPT: Final = tuple(Job.__dict__[name].__set__ for name in KEPT_FIELDS.values())
+_put_state = Job.__dict__["state"].__set__
+
+
+def job_of(definition: Sequence[Any], kept: Sequence[Any]) -> Job:
+    """As Job(...), of the values of DEFINED and a row that begins with the columns of KEPT_FIELDS."""
+    state = state_of(kept)
+    job = object.__new__(Job)
+    for put, value in zip(_PUT_DEFINED, definition, strict=True):
+        put(job, value)
+    for put, value in zip(_PUT_KEPT, kept, strict=False):
+        put(job, value)
+    _put_state(job, state)
+    return job

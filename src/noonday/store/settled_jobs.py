@@ -1,0 +1,130 @@
+"""What ended runs mean for the rows of their jobs: last status, next run, state, the lock others see."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Select, select
+
+from noonday.domain.execution import Cause, Execution, ExecutionState
+from noonday.domain.job import Job
+from noonday.domain.lifecycle import next_after_completion
+from noonday.domain.schedule import Interval
+from noonday.store import dialects
+from noonday.store.dialects import Answers
+from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
+from noonday.store.notices import JOBS, tell
+from noonday.store.prepared import prepared
+from noonday.store.reading import Row
+from noonday.store.releasing import give_turns, resting
+from noonday.store.tables import RUNNING, executions, jobs
+
+LOCKED: Final = tuple(
+    jobs.c[name]
+    for name in ("lock_token", "lock_acquired_at", "last_status_for", "last_success_at", "last_success_for")
+)  # what is read of a job with its lock, beside the KEPT ones
+_RETRYING: Final = frozenset({ExecutionState.PENDING, ExecutionState.FAILED})
+
+
+class Ended(NamedTuple):
+    """An execution of which an attempt ended; of a success it is as it was claimed."""
+
+    execution: Execution
+    state: ExecutionState
+    final: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class SettledJobs:
+    conn: Connection
+    now: datetime
+    rows: Mapping[str, Row]  # of the locked jobs
+    jobs: Mapping[str, Job]
+
+    def write(self, ended: Iterable[Ended], dead: Collection[str]) -> None:
+        """`dead`: the tokens of the leases that are over now."""
+        by_job: dict[str, list[Ended]] = defaultdict(list)
+        for one in ended:
+            by_job[one.execution.job_id].append(one)
+        work = open_work(self.conn, self.jobs)
+        give_turns(self.conn, self.jobs, work, self.now)
+        locks = self._locks(by_job, work, dead)
+        settled = [self._values(i, by_job[i], work.get(i, NOTHING_OPEN), locks.get(i)) for i in by_job]
+        dialect = dialects.of(self.conn)
+        dialect.update(self.conn, jobs, settled)
+        others = []
+        for job_id in self.jobs.keys() - by_job.keys():
+            job = self.jobs[job_id]
+            state = resting(job, work.get(job_id, NOTHING_OPEN), job.last_status)
+            if state is not job.state:
+                others.append({"id": job_id, "status": state.value})
+        dialect.update(self.conn, jobs, others)
+
+    def _locks(
+        self, by_job: Iterable[str], work: Mapping[str, OpenWork], dead: Collection[str]
+    ) -> dict[str, tuple[str, datetime]]:
+        """Of jobs that still run: the lease of the newest run."""
+        locks: dict[str, tuple[str, datetime]] = {}
+        unknown = []
+        for job_id in by_job:
+            if work.get(job_id, NOTHING_OPEN).running:
+                row = self.rows[job_id]
+                token, since = row["lock_token"], row["lock_acquired_at"]
+                if token is None or since is None or token in dead:
+                    unknown.append(job_id)
+                else:
+                    locks[job_id] = token, since
+        if unknown:
+            locks |= {job_id: (token, at) for job_id, token, at in _tokens_of(self.conn, ids=unknown)}
+        return locks
+
+    def _values(
+        self, job_id: str, ended: Sequence[Ended], work: OpenWork, lock: tuple[str, datetime] | None
+    ) -> dict[str, Any]:
+        job, row = self.jobs[job_id], self.rows[job_id]
+        last = ended[-1]
+        last_status, status_for = row["last_status"], row["last_status_for"]
+        success_at, success_for, next_at = row["last_success_at"], row["last_success_for"], job.next_run_at
+        for execution, state, final in ended:
+            if not final:
+                continue
+            last_status, status_for = state.value, execution.scheduled_for
+            if state is ExecutionState.COMPLETED:
+                success_at = self.now
+                if success_for is None or status_for > success_for:
+                    success_for = status_for
+            if rearms(job, execution):
+                next_at = next_after_completion(job, self.now)
+                tell(self.conn, JOBS)
+        if next_at != job.next_run_at:
+            job = replace(job, next_run_at=next_at)
+        return {
+            "id": job_id,
+            "current_retry_count": last.execution.failures if last.state in _RETRYING else 0,
+            "lock_token": lock[0] if lock else None,
+            "lock_acquired_at": lock[1] if lock else None,
+            "last_status": last_status,
+            "last_status_for": status_for,
+            "last_success_at": success_at,
+            "last_success_for": success_for,
+            "next_run_at": next_at,
+            "status": resting(job, work, last_status).value,
+        }
+
+
+@prepared
+def _tokens_of(dialect: Answers) -> Select[Any]:
+    query = select(executions.c.job_id, executions.c.lease_token, executions.c.claimed_at)
+    mine = query.where(RUNNING, dialect.listed(executions.c.job_id, "ids"))
+    return mine.order_by(executions.c.claimed_at, executions.c.id)
+
+
+def rearms(job: Job, execution: Execution) -> bool:
+    """Is it the end of this run that makes the job's next one due?"""
+    schedule = job.timing.schedule
+    chained = isinstance(schedule, Interval) and schedule.after_completion
+    return chained and execution.cause is Cause.SCHEDULE and job.next_run_at is None and job.enabled
