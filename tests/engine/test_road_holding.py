@@ -76,7 +76,7 @@ async def test_what_runs_on_a_living_lease_is_left_alone(db_url: str) -> None:
 
 
 async def test_a_killed_instance_delays_its_runs_by_its_lease_and_the_road_ends_empty(db_url: str) -> None:
-    road, lease = a_road(), timedelta(seconds=1)
+    road, lease = a_road(), timedelta(seconds=3)  # longer than a busy machine stands still
     async with (
         machine(db_url, queue=road.queue, target=Target(takes=60), lease=lease) as one,
         machine(db_url, queue=road.queue, lease=lease) as two,
@@ -94,7 +94,7 @@ async def test_a_killed_instance_delays_its_runs_by_its_lease_and_the_road_ends_
 
 
 async def test_a_lost_acknowledgement_is_harmless(db_url: str) -> None:
-    road, lease = a_road(), timedelta(seconds=1)
+    road, lease = a_road(), timedelta(seconds=2)
     road.faults = Faults(lose_acks=1.0)
     async with machine(db_url, queue=road.queue, lease=lease) as one, one.running():
         await force(one.db, await add(one.db), 5)

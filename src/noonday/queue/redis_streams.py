@@ -91,10 +91,11 @@ class RedisStreams:
             await self._link.pipeline(self._removal(page))
 
     async def hand_back(self, deliveries: Collection[Delivery]) -> None:
-        """Added anew before the old message goes, all in one MULTI: nothing is lost in between."""
+        """All in one MULTI: nothing is lost in between. The old message goes first, for on a road that has
+        lost its memory the new one may get its number."""
         for page in messages.pages(deliveries):
             anew = [self._add(delivery) for delivery in page]
-            await self._link.pipeline([*anew, *self._removal(page)], atomic=True)
+            await self._link.pipeline([*self._removal(page), *anew], atomic=True)
 
     async def keep(self, deliveries: Collection[Delivery]) -> None:
         """Claimed by its own holder, a message is young again. One that is not pending is not claimed."""
