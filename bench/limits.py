@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +44,7 @@ def of_rows(section: str, case: str, stage: Stage, total: int) -> Iterator[Subje
             case=case,
             name=f"limit, PostgreSQL by {batch:,}",
             role="limit",
-            take=lambda batch=batch: postgres(stage.postgres, total, batch),  # type: ignore[misc]
+            take=partial(postgres, stage.postgres, total, batch),
             keeps="three states of a row",
         )
     yield Subject(

@@ -159,3 +159,14 @@ def test_an_end_that_comes_too_late_changes_nothing(db: Database) -> None:
     late = [replace(ending(first), claim=first), replace(ending(second), token="stolen", claim=second)]
     assert db.write_now(lambda conn: executions.settle_held(conn, late, NOON + MINUTE)) == set()
     assert everything(db, Case([job], [], [])) == before
+
+
+@pytest.mark.parametrize("by_runner", [False, True])
+def test_results_that_are_equal_and_not_the_same_are_kept_apart(db: Database, by_runner: bool) -> None:
+    """In one batch; JSON tells 1 from 1.0 and from true."""
+    job, told = a_job(overlapping=ALLOW), [1, True, 1.0]
+    outcomes: list[Outcome] = [Completed(result=Result(value={"n": value})) for value in told]
+    case = Case([job], runs_of(job, 3), outcomes)
+    ended(db, case, by_runner=by_runner)
+    kept = [db.read_now(lambda conn, run=run: executions.get(conn, run.id)) for run in case.planned]  # type: ignore[misc]
+    assert [repr(run.result.value["n"]) for run in kept if run is not None] == ["1", "True", "1.0"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Annotated
@@ -18,7 +16,7 @@ from noonday.cli.benching.places import Place, own_database, own_road
 from noonday.cli.benching.telling import Figures, as_json, progress, tell
 from noonday.cli.flags import Json
 from noonday.domain.errors import invalid
-from noonday.instance.loading import all_is_loaded
+from noonday.instance.loading import all_is_loaded, new_loop
 
 __all__ = ["bench"]
 
@@ -57,7 +55,7 @@ def bench(
         if not 1 <= value <= _MOST:
             raise invalid(flag, value, f"must lie between 1 and {_MOST:,}")
     all_is_loaded()
-    with quiet(), own_database(database) as own, asyncio.Runner(loop_factory=_loop()) as runner:
+    with quiet(), own_database(database) as own, asyncio.Runner(loop_factory=new_loop) as runner:
         place, figures = runner.run(_measure(own, redis, count, (rate, seconds), slots))
     if json:
         output.data(as_json(place, figures))
@@ -90,12 +88,3 @@ async def _measure(
             peak_memory_mb=measures.peak_mb(),
         )
         return place, figures
-
-
-def _loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """The same as that of `serve`."""
-    if sys.platform == "win32":
-        return asyncio.new_event_loop
-    import uvloop  # noqa: PLC0415 - not there on Windows
-
-    return uvloop.new_event_loop

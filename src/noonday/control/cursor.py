@@ -28,7 +28,7 @@ def start(job: Job, now: datetime) -> tuple[Job, list[Execution]]:
     if armed.next_run_at is None and not isinstance(job.timing.schedule, Event | Manual):
         raise Invalid(_never(job, now))
     made = replace(job, next_run_at=armed.next_run_at, fire_count=armed.fire_count)
-    return made, records.lapses(made, armed.lapses, now) if armed.lapses else []
+    return made, records.lapses(made, armed.lapses, now)
 
 
 def hold(conn: Connection, job: Job, now: datetime, reason: SkipReason) -> Job:

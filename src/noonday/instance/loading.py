@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import sys
@@ -9,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["all_is_loaded", "loaded", "share_one_heap"]
+__all__ = ["all_is_loaded", "loaded", "new_loop", "share_one_heap"]
 
 _SEARCHES = (20_000, 20, 50)  # how many new objects, and how many smaller searches, make one due
 _MOST_HEAPS = -8  # M_ARENA_MAX of the C library's mallopt
@@ -41,3 +42,11 @@ def loaded(name: str) -> ModuleType:
     finally:
         if was_on:
             gc.enable()
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop  # noqa: PLC0415 - not there on Windows
+
+    return uvloop.new_event_loop()

@@ -24,7 +24,7 @@ from noonday.engine.engine import EngineConfig, Role
 from noonday.engine.loop import Actor, first_line
 from noonday.instance import policies
 from noonday.instance.callbacks import Callbacks, own_url
-from noonday.instance.loading import all_is_loaded, loaded, share_one_heap
+from noonday.instance.loading import all_is_loaded, loaded, new_loop, share_one_heap
 from noonday.instance.measuring import scrape_of
 from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
 from noonday.instance.processes import end_with_parent
@@ -225,7 +225,7 @@ def run_instance(settings: Settings) -> int:
     if not settings.database_url.startswith("sqlite"):
         loaded("noonday.store.hearing")
     all_is_loaded()
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_told(settings))
 
 
@@ -247,11 +247,3 @@ def _told(stop: asyncio.Event, number: signal.Signals) -> None:
     sys.stderr.flush()
     # Threads, children and connections may take their time; leases make this as safe as a crash.
     os._exit(128 + number)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    if sys.platform == "win32":
-        return asyncio.new_event_loop()
-    import uvloop  # noqa: PLC0415 - not there on Windows
-
-    return uvloop.new_event_loop()

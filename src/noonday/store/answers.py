@@ -101,9 +101,11 @@ class Answers(Protocol):
         many rows there were."""
         ...
 
-    def change(self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values) -> None:
-        """Set in the rows with these ids the values of `each`, which come in their order, and those of
-        `same`, which all get."""
+    def change(
+        self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
+    ) -> int:
+        """As `update`, by columns: each row gets its value of `each`, which come in the order of the ids, and
+        all get those of `same`."""
         ...
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:

@@ -60,11 +60,19 @@ def columns_of(
     return made
 
 
+def _alike(values: Sequence[Any], convert: Converter) -> bool:
+    """Equal is not the same where JSON is made of it: 1, 1.0 and True are three values there."""
+    first = values[0]
+    if convert is _json_or_none:
+        return all(value is first for value in values)
+    return values.count(first) == len(values)
+
+
 def _convert(values: Sequence[Any], convert: Converter) -> Sequence[Any]:
     if convert is _plain:
         return values
     first = values[0]
-    if values.count(first) == len(values):  # as most columns of a batch
+    if _alike(values, convert):  # as most columns of a batch
         return [convert(first)] * len(values)
     return [convert(value) for value in values]
 
@@ -120,31 +128,40 @@ def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ..
     )
 
 
+Keyed = tuple[str, Sequence[str]]  # the column that names rows, and the names
+
+
+def keyed(rows: Sequence[Values], key: str) -> tuple[list[str], Columns]:
+    """Rows side by side: what names them, and their other values."""
+    names = [name for name in rows[0] if name != key] if rows else []
+    return [row[key] for row in rows], {name: [row[name] for row in rows] for name in names}
+
+
 def sqlite_change(
-    table: Table, ids: Sequence[str], each: Columns, same: Values
+    table: Table, keyed: Keyed, each: Columns, same: Values
 ) -> tuple[str, list[tuple[Any, ...]]]:
-    sql, converters = sqlite_update(table, (*same, *each, "id"))
+    key, keys = keyed
+    sql, converters = sqlite_update(table, (*same, *each, key))
     shared = [repeat(convert(value)) for value, convert in zip(same.values(), converters, strict=False)]
     single = [
         _convert(values, convert)
         for values, convert in zip(each.values(), converters[len(same) :], strict=False)
     ]
-    return sql, list(zip(*shared, *single, ids, strict=False))
+    return sql, list(zip(*shared, *single, keys, strict=False))
 
 
-def postgres_change(
-    table: Table, ids: Sequence[str], each: Columns, same: Values
-) -> tuple[str, tuple[Any, ...]]:
+def postgres_change(table: Table, keyed: Keyed, each: Columns, same: Values) -> tuple[str, tuple[Any, ...]]:
     """A column of `each` in which all values are the same is sent once, not once for each row."""
-    columns = (*same, *each, "id")
+    key, keys = keyed
+    columns = (*same, *each, key)
     converters = postgres_converters(table, columns)
     values: list[Any] = [convert(value) for value, convert in zip(same.values(), converters, strict=False)]
     once = [True] * len(same)
     for found, convert in zip(each.values(), converters[len(same) :], strict=False):
-        equal = found.count(found[0]) == len(found)
+        equal = _alike(found, convert)
         once.append(equal)
         values.append(convert(found[0]) if equal else array_text(_convert(found, convert)))
     sql = postgres_update(table, columns, tuple(once))
     shared = [value for value, equal in zip(values, once, strict=True) if equal]
     single = [value for value, equal in zip(values, once, strict=True) if not equal]
-    return sql, (*shared, *single, array_text(ids))
+    return sql, (*shared, *single, array_text(keys))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
@@ -11,11 +11,10 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Table
 
 from noonday.store import bulk, dialects
+from noonday.store.bulk import Columns, Values
 from noonday.store.columns import Instant, instant_text
 from noonday.store.tables import SLOT, executions, jobs
 
-Columns = Mapping[str, Sequence[Any]]
-Values = Mapping[str, Any]
 _GROWING: Final = frozenset({"fire_count", "execution_count", "row_count"})
 
 

@@ -123,17 +123,15 @@ class Sqlite:
         return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
-        if not rows:
-            return 0
-        columns = (*(name for name in rows[0] if name != key), key)
-        sql, converters = bulk.sqlite_update(table, columns)
-        values = bulk.columns_of(rows, columns, converters)
-        return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
+        ids, each = bulk.keyed(rows, key)
+        return self.change(conn, table, ids, each, {}, key)
 
-    def change(self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values) -> None:
-        if ids:
-            sql, parameters = bulk.sqlite_change(table, ids, each, same)
-            conn.exec_driver_sql(sql, parameters)
+    def change(
+        self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
+    ) -> int:
+        if not ids:
+            return 0
+        return conn.exec_driver_sql(*bulk.sqlite_change(table, (key, ids), each, same)).rowcount
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
@@ -242,21 +240,15 @@ class Postgres:
         return conn.exec_driver_sql(sql, tuple(bulk.array_text(column) for column in values)).rowcount
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
-        if not rows:
-            return 0
-        columns = (*(name for name in rows[0] if name != key), key)
-        values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
-        # A value that all rows share is sent once, not once for each row.
-        same = tuple(v.count(v[0]) == len(v) for v in values[:-1])
-        sql = bulk.postgres_update(table, columns, same)
-        shared = [v[0] for v, once in zip(values, same, strict=False) if once]
-        single = [bulk.array_text(v) for v, once in zip(values, (*same, False), strict=True) if not once]
-        return conn.exec_driver_sql(sql, (*shared, *single)).rowcount
+        ids, each = bulk.keyed(rows, key)
+        return self.change(conn, table, ids, each, {}, key)
 
-    def change(self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values) -> None:
-        if ids:
-            sql, parameters = bulk.postgres_change(table, ids, each, same)
-            conn.exec_driver_sql(sql, parameters)
+    def change(
+        self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
+    ) -> int:
+        if not ids:
+            return 0
+        return conn.exec_driver_sql(*bulk.postgres_change(table, (key, ids), each, same)).rowcount
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")

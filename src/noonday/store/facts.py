@@ -38,8 +38,6 @@ class OpenWork:
 
 
 NOTHING_OPEN = OpenWork()
-
-
 _MINE: Final = executions.c.job_id == jobs.c.id
 
 
@@ -56,11 +54,12 @@ def _open_work_of_many(dialect: Answers) -> Select[Any]:
 
 def _probes(dialect: Answers, running: ColumnElement[Any]) -> Select[Any]:
     """Probes of the index of open executions: the cost does not grow with the backlog of a job."""
-    mine = _MINE
-    waiting = exists(select(executions.c.id).where(WAITING, mine))
-    forced = exists(select(executions.c.id).where(WAITING, mine, executions.c.cause.in_(_FORCED)))
+    waiting = exists(select(executions.c.id).where(WAITING, _MINE))
+    forced = exists(select(executions.c.id).where(WAITING, _MINE, executions.c.cause.in_(_FORCED)))
     turn = executions.c.wait_reason == WaitReason.OVERLAP.value
-    queueing = exists(select(executions.c.id).where(PENDING, mine, turn, executions.c.available_at.is_(None)))
+    queueing = exists(
+        select(executions.c.id).where(PENDING, _MINE, turn, executions.c.available_at.is_(None))
+    )
     query = select(jobs.c.id, running, waiting, forced, queueing)
     return query.where(dialect.listed(jobs.c.id, "ids"))
 
