@@ -27,7 +27,7 @@ class Stop(StrEnum):
     NO_SLOT = "no_slot"  # claimed ahead, and the slots did not become free as expected
 
 
-def _nowhere() -> None:
+def _nowhere(held: Held) -> None:
     pass
 
 
@@ -50,7 +50,7 @@ class Held:
     cut: bool = False  # its target was told to let go
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
-    leave: Callable[[], None] = field(default=_nowhere, repr=False)  # gives its slot free
+    leave: Callable[[Held], None] = field(default=_nowhere, repr=False)  # gives its slot free
 
     @property
     def id(self) -> ExecutionId:

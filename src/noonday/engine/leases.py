@@ -221,7 +221,7 @@ class Leases(Actor):
                 self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
             self._settler.offer(ending, one.claim.execution.attempt, lambda _: self._acker.done(one.delivery))
         self.drop(one)
-        one.leave()
+        one.leave(one)
 
 
 def _due_at(execution: Execution) -> datetime:

@@ -30,7 +30,7 @@ class Pace:
         """Claims that may wait for a slot: none while runs take longer than the round trip of a claim."""
         if self._average > _SOON / 2:
             return 0
-        return min(self._most, int(self._slots * _SOON / max(self._average, 0.001)))
+        return min(2 * self._most, int(self._slots * _SOON / max(self._average, 0.001)))
 
 
 _SHORTEST: Final = 0.01  # seconds

@@ -88,9 +88,8 @@ class Settler(Actor):
         return [one.ending.execution_id in done for one in batch]
 
     async def _write(self, endings: Sequence[Ending]) -> set[ExecutionId]:
-        return await self._db.write(
-            partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self._chance())
-        )
+        work = partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self._chance())
+        return await self._db.write_in_turn(work)
 
     async def _alone(self, one: _Waiting, why: Exception) -> bool:
         """One ending that the database refuses must not keep the others from theirs."""

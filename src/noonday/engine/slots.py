@@ -174,7 +174,7 @@ class Slots:
     def _start(self, held: Held) -> None:
         assert self.spawn is not None, "an attempt needs a group to run in"
         self._running.add(held)
-        held.leave = partial(self._leave, held)
+        held.leave = self._leave
         held.task = self.spawn(self._work(held))
 
     async def _work(self, held: Held) -> None:
@@ -211,6 +211,7 @@ class Slots:
     def _drop(self, held: Held) -> None:
         self._leave(held)
         self.hands.leases.drop(held)
+        held.run = None  # it knows the way back: a circle that only a search for garbage would find
         self._changed.set()
 
     def _leave(self, held: Held) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
+from noonday.engine.crowd import Crowd
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.pace import Lead
 from noonday.engine.slots import LONGEST_WAIT, Slots
@@ -60,6 +61,7 @@ class Worker(Actor):
         self._doubts = slots.hands.doubts
         self._config = config
         self._lead = Lead(config.lead)
+        self._crowd = Crowd(clock)
         self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
@@ -84,6 +86,7 @@ class Worker(Actor):
         if next_at is None:
             return None
         if not claims and next_at <= asked_at:
+            self._crowd.met()
             pause, self._pause = self._pause, min(self._pause * 2, _STILL_LOCKED)
             return pause
         self._pause = _LOCKED_ELSEWHERE
@@ -102,7 +105,7 @@ class Worker(Actor):
             lead=self._lead.span,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
-        claims, next_at = await self._doubts.claim(order, look)
+        claims, next_at = await self._doubts.claim(order, look, in_turn=self._crowd.here)
         self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -106,6 +106,12 @@ class Answers(Protocol):
     ) -> int:
         """As `update`, by columns: each row gets its value of `each`, which come in the order of the ids, and
         all get those of `same`."""
+        ...
+
+    def change_held(
+        self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
+    ) -> Collection[str]:
+        """As `change`, of rows whose `lease_token` is still the one given with their id; the ids of these."""
         ...
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:

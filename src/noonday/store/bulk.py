@@ -114,17 +114,22 @@ def postgres_converters(table: Table, columns: tuple[str, ...]) -> tuple[Convert
 
 
 @lru_cache(maxsize=1024)
-def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ...]) -> str:
+def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ...], held: bool) -> str:
     kinds = {name: table.c[name].type.compile(_POSTGRES) for name in columns}
     shared = [name for name, once in zip(columns, same, strict=False) if once]
     single = [name for name in columns if name not in shared]
     changes = [f"{name} = %s::{kinds[name]}" for name in shared]
     changes += [f"{name} = u.{name}" for name in single[:-1]]
-    arrays = ", ".join(f"%s::{kinds[name]}[]" for name in single)
+    arrays = [f"%s::{kinds[name]}[]" for name in single]
     key = columns[-1]
+    where = f"t.{key} = u.{key}"
+    if held:
+        arrays.append("%s::text[]")
+        single.append("token")
+        where += f" AND t.lease_token = u.token RETURNING t.{key}"
     return (
         f"UPDATE {table.name} AS t SET {', '.join(changes)} "  # noqa: S608 - own names
-        f"FROM unnest({arrays}) AS u({', '.join(single)}) WHERE t.{key} = u.{key}"
+        f"FROM unnest({', '.join(arrays)}) AS u({', '.join(single)}) WHERE {where}"
     )
 
 
@@ -150,8 +155,13 @@ def sqlite_change(
     return sql, list(zip(*shared, *single, keys, strict=False))
 
 
-def postgres_change(table: Table, keyed: Keyed, each: Columns, same: Values) -> tuple[str, tuple[Any, ...]]:
-    """A column of `each` in which all values are the same is sent once, not once for each row."""
+def postgres_change(
+    table: Table, keyed: Keyed, each: Columns, same: Values, tokens: Sequence[str] | None = None
+) -> tuple[str, tuple[Any, ...]]:
+    """A column of `each` in which all values are the same is sent once, not once for each row.
+
+    With `tokens` only rows that still have theirs are changed, and told.
+    """
     key, keys = keyed
     columns = (*same, *each, key)
     converters = postgres_converters(table, columns)
@@ -161,7 +171,8 @@ def postgres_change(table: Table, keyed: Keyed, each: Columns, same: Values) -> 
         equal = _alike(found, convert)
         once.append(equal)
         values.append(convert(found[0]) if equal else array_text(_convert(found, convert)))
-    sql = postgres_update(table, columns, tuple(once))
+    sql = postgres_update(table, columns, tuple(once), tokens is not None)
     shared = [value for value, equal in zip(values, once, strict=True) if equal]
     single = [value for value, equal in zip(values, once, strict=True) if not equal]
-    return sql, (*shared, *single, array_text(keys))
+    held = () if tokens is None else (array_text(tokens),)
+    return sql, (*shared, *single, array_text(keys), *held)

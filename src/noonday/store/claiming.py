@@ -49,10 +49,10 @@ def claim(conn: Connection, order: ClaimOrder) -> list[Claim]:
 
 
 def claim_and_look_ahead(conn: Connection, order: ClaimOrder) -> tuple[list[Claim], datetime | None]:
-    """As `claim`, and when the next execution becomes claimable; in the past if some are now."""
+    """As `claim`, and when the next execution becomes claimable; in the past if some may be now."""
     search = Search(conn=conn, order=order)
     claims = _claim(search)
-    return claims, search.next_at()
+    return claims, search.next_at() if len(claims) < order.limit else order.now
 
 
 def _claim(search: Search) -> list[Claim]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
@@ -23,6 +23,7 @@ from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish,
 __all__ = ["CommitUnknown", "Database", "StoreDown", "Subscription"]
 
 T = TypeVar("T")
+_LONGEST_TURN: Final = 0.1  # seconds that are waited for one's turn: somebody outside may hold a row for long
 
 
 class Database:
@@ -41,6 +42,7 @@ class Database:
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
         self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
         self._reach = Reach()
+        self._turn = threading.Lock()  # a courtesy: the rows themselves say who may change them
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
         if self.dialect == "sqlite":
@@ -61,6 +63,10 @@ class Database:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._writers, self._commit, work)
+
+    async def write_in_turn(self, work: Callable[[Connection], T]) -> T:
+        """As `write`, one after the other: for those of this process who would pass by each other's rows."""
+        return await asyncio.get_running_loop().run_in_executor(self._writers, self._commit_in_turn, work)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, work)
@@ -122,6 +128,14 @@ class Database:
         if topics and self.relay is not None:
             self.relay(topics)
         return result
+
+    def _commit_in_turn(self, work: Callable[[Connection], T]) -> T:
+        mine = self._turn.acquire(timeout=_LONGEST_TURN)
+        try:
+            return self._commit(work)
+        finally:
+            if mine:
+                self._turn.release()
 
     def _look(self, work: Callable[[Connection], T]) -> T:
         def look(conn: Connection) -> T:

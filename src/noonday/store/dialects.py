@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,16 @@ class Sqlite:
             return 0
         return conn.exec_driver_sql(*bulk.sqlite_change(table, (key, ids), each, same)).rowcount
 
+    def change_held(
+        self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
+    ) -> Collection[str]:
+        query = f"SELECT id, lease_token FROM {table.name} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+        found = {row[0]: row[1] for row in conn.exec_driver_sql(query, (self.many(tokens),)).all()}
+        held = [found.get(row_id) == token for row_id, token in tokens.items()]
+        ids = list(compress(tokens, held))
+        self.change(conn, table, ids, {name: [*compress(each[name], held)] for name in each}, same)
+        return ids
+
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
         changes = ", ".join(f"{name} = {name} + ?" for name in columns[:-1])
@@ -249,6 +260,14 @@ class Postgres:
         if not ids:
             return 0
         return conn.exec_driver_sql(*bulk.postgres_change(table, (key, ids), each, same)).rowcount
+
+    def change_held(
+        self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
+    ) -> Collection[str]:
+        if not tokens:
+            return []
+        change = bulk.postgres_change(table, ("id", [*tokens]), each, same, [*tokens.values()])
+        return conn.exec_driver_sql(*change).scalars().all()
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")

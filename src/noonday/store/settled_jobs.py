@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, select
 
+from noonday.domain.admission import most_at_once
 from noonday.domain.execution import Cause, Execution, ExecutionState
 from noonday.domain.job import Job
 from noonday.domain.lifecycle import next_after_completion
@@ -27,6 +29,7 @@ LOCKED: Final = tuple(
     jobs.c[name]
     for name in ("lock_token", "lock_acquired_at", "last_status_for", "last_success_at", "last_success_for")
 )  # what is read of a job with its lock, beside the KEPT ones
+_LATELY: Final = timedelta(seconds=10)  # a lock that somebody else wrote into the row misleads no longer
 _RETRYING: Final = frozenset({ExecutionState.PENDING, ExecutionState.FAILED})
 
 
@@ -50,7 +53,8 @@ class SettledJobs:
         by_job: dict[str, list[Ended]] = defaultdict(list)
         for one in ended:
             by_job[one.execution.job_id].append(one)
-        work = open_work(self.conn, self.jobs)
+        work = self._surely_running(dead)
+        work |= open_work(self.conn, {i: job for i, job in self.jobs.items() if i not in work})
         give_turns(self.conn, self.jobs, work, self.now)
         locks = self._locks(by_job, work, dead)
         settled = [self._values(i, by_job[i], work.get(i, NOTHING_OPEN), locks.get(i)) for i in by_job]
@@ -63,6 +67,18 @@ class SettledJobs:
             if state is not job.state:
                 others.append({"id": job_id, "status": state.value})
         dialect.update(self.conn, jobs, others)
+
+    def _surely_running(self, dead: Collection[str]) -> dict[str, OpenWork]:
+        """Jobs whose runs may overlap, and whose newest run began lately and has not ended: of these nobody
+        need ask. Whoever ends the newest one asks."""
+        lately = self.now - _LATELY
+        found: dict[str, OpenWork] = {}
+        for job_id, job in self.jobs.items():
+            token, since = self.rows[job_id]["lock_token"], self.rows[job_id]["lock_acquired_at"]
+            young = token is not None and since is not None and since > lately
+            if young and token not in dead and most_at_once(job) == inf:
+                found[job_id] = OpenWork(running=1)
+        return found
 
     def _locks(
         self, by_job: Iterable[str], work: Mapping[str, OpenWork], dead: Collection[str]

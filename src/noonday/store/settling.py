@@ -124,12 +124,6 @@ def _running_among(dialect: Answers) -> Select[Any]:
     return query.order_by(executions.c.id)
 
 
-@prepared
-def _tokens_among(dialect: Answers) -> Select[Any]:
-    query = select(executions.c.id, executions.c.lease_token)
-    return query.where(RUNNING, dialect.listed(executions.c.id, "ids")).order_by(executions.c.id)
-
-
 def _concerned(conn: Connection, told: Mapping[ExecutionId, Ending]) -> set[str]:
     job_ids: set[str] = {one.claim.job.id for one in told.values() if one.claim is not None}
     unknown = [one.execution_id for one in told.values() if one.claim is None]
@@ -204,12 +198,24 @@ class _Settling:
     given_back: list[dict[str, Any]] = field(default_factory=list)  # numbers of attempts that never began
 
     def succeed(self, told: Mapping[ExecutionId, Ending]) -> None:
-        """Of these only the tokens are looked at."""
-        for execution_id, token in _tokens_among(self.conn, ids=told.keys()).all() if told else ():
-            ending = told[execution_id]
-            if ending.token == token:
-                self.dead.add(token)
-                self.succeeded.append(_Success.of(ending, self.now))
+        """Of these only the tokens are looked at. Their rows tell of the attempt as well: the history makes
+        it of them."""
+        if not told:
+            return
+        ended = [_Success.of(ending, self.now) for ending in told.values()]
+        held = dialects.of(self.conn).change_held(
+            self.conn,
+            executions,
+            {execution_id: ending.token for execution_id, ending in told.items()},
+            each={
+                "started_at": [one.started_at for one in ended],
+                "completed_at": [one.ended_at for one in ended],
+                "result": [one.result for one in ended],
+            },
+            same=_SUCCEEDED,
+        )
+        self.dead |= {told[ExecutionId(execution_id)].token for execution_id in held}
+        self.succeeded = [one for one in ended if one.execution.lease_token in self.dead]
 
     def judge(self, told: Mapping[ExecutionId, Ending], chance: float) -> None:
         for place, execution in enumerate(_running(self.conn, told) if told else ()):
@@ -250,7 +256,6 @@ class _Settling:
         if not self.done and not self.succeeded:
             return
         dialect = dialects.of(self.conn)
-        self._write_successes()
         dialect.update(self.conn, executions, self.values)
         dialect.update(self.conn, executions, self.given_back)
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
@@ -262,21 +267,6 @@ class _Settling:
         outbox.add_failures(self.conn, [(self.jobs[one.job_id], one) for one in failed], self.now)
         if any(not s.final and s.execution.available_at is not None for s in self.done):
             tell(self.conn, WORK)
-
-    def _write_successes(self) -> None:
-        """Their rows tell of the attempt as well; the history makes it of them."""
-        ended = self.succeeded
-        dialects.of(self.conn).change(
-            self.conn,
-            executions,
-            [one.execution.id for one in ended],
-            each={
-                "started_at": [one.started_at for one in ended],
-                "completed_at": [one.ended_at for one in ended],
-                "result": [one.result for one in ended],
-            },
-            same=_SUCCEEDED,
-        )
 
     def _ended(self) -> list[Ended]:
         """In the order of their ids, which is that of their planning."""
