@@ -332,9 +332,9 @@ def count_commits(scheduler: ManualInstance) -> list[object]:
     commits: list[object] = []
     write = scheduler.db.write
 
-    async def counted(work: Callable[..., object]) -> object:
+    async def counted(work: Callable[..., object], **how: bool) -> object:
         commits.append(work)
-        return await write(work)
+        return await write(work, **how)
 
     scheduler.db.write = counted  # type: ignore[method-assign,assignment]
     return commits

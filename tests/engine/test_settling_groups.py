@@ -34,13 +34,13 @@ class Flaky:
         self._write = scheduler.db.write
         monkeypatch.setattr(scheduler.db, "write", self.write)
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], **how: bool) -> T:
         if getattr(getattr(work, "func", work), "__name__", "") != self._verb:
-            return await self._write(work)
+            return await self._write(work, **how)
         failure = self.failures.pop(0) if self.failures else None
         if failure is not None and not isinstance(failure, CommitUnknown):
             raise failure
-        result = await self._write(work)
+        result = await self._write(work, **how)
         self.commits += 1
         if failure is not None:
             raise failure

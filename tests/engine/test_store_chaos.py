@@ -97,11 +97,11 @@ async def test_it_loses_and_doubles_nothing_in_a_store_that_keeps_failing(
             await add(parts.db, f"job-{number}")
         write, calls = parts.db.write, count(1)
 
-        async def failing(done: Callable[[Connection], T]) -> T:
+        async def failing(done: Callable[[Connection], T], **how: bool) -> T:
             turn = next(calls)
             if turn % 3 == 0:
                 raise Unavailable("the database is away")
-            result = await write(done)
+            result = await write(done, **how)
             if turn % 7 == 0:
                 raise CommitUnknown
             return result
@@ -133,7 +133,7 @@ async def test_it_starts_nothing_while_the_store_is_away_and_goes_on_when_it_is_
 
         tried = asyncio.Event()
 
-        async def away(done: Callable[[Connection], T]) -> T:
+        async def away(done: Callable[[Connection], T], **how: bool) -> T:
             tried.set()
             raise OperationalError("BEGIN", {}, Exception("server closed the connection"))
 
@@ -165,8 +165,8 @@ async def test_it_finds_again_what_was_claimed_when_the_answer_was_lost(
     await scheduler.engine.planner.run_once()
     write = scheduler.db.write
 
-    async def lost(done: Callable[[Connection], T]) -> T:
-        await write(done)
+    async def lost(done: Callable[[Connection], T], **how: bool) -> T:
+        await write(done, **how)
         raise CommitUnknown
 
     monkeypatch.setattr(scheduler.db, "write", lost)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import psycopg
 import pytest
+from sqlalchemy import Connection
 
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.domain.job import Lane, Overlap, OverlapPolicy
@@ -126,8 +129,8 @@ def test_it_claims_nothing_ahead_before_it_knows_that_runs_are_short() -> None:
     pace = Pace(slots=10, most=500)
     assert pace.ahead == 0
     for _ in range(500):
-        pace.ran(0.001)
-    assert pace.ahead == 500
+        pace.ran(0.0005)
+    assert pace.ahead == 1000
     pace.ran(5.0)
     assert pace.ahead == 0
 
@@ -251,3 +254,39 @@ async def test_it_fires_every_instant_once_with_two_instances(scheduler: ManualI
     async with scheduler.another():
         await scheduler.tick(hours=5)
     assert len(seen) == len(set(seen)) == 50
+
+
+async def test_a_claim_waits_for_its_turn_only_where_it_found_nothing_but_held_jobs(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ManualInstance(postgres_url) as scheduler:
+        done = asyncio.Event()
+
+        @scheduler.task
+        async def work() -> None:
+            done.set()
+
+        turns: list[bool] = []
+        write = scheduler.db.write
+
+        async def noted(work: Callable[[Connection], object], *, in_turn: bool = False) -> object:
+            if "claim_and_look_ahead" in repr(work):
+                turns.append(in_turn)
+            return await write(work, in_turn=in_turn)
+
+        await scheduler.add("job", Immediate(), "work")
+        await scheduler.engine.planner.run_once()
+        monkeypatch.setattr(scheduler.db, "write", noted)
+        with psycopg.connect(postgres_url) as other:
+            other.execute("SELECT id FROM jobs FOR UPDATE")
+            await scheduler.engine.worker.run_once()
+            await scheduler.engine.worker.run_once()
+            assert turns == [False, True]
+            other.rollback()
+        await scheduler.engine.worker.run_once()
+        assert turns == [False, True, True]
+        async with asyncio.timeout(20):
+            await done.wait()
+        scheduler.clock.advance(seconds=1)
+        await scheduler.engine.worker.run_once()
+        assert not turns[-1]

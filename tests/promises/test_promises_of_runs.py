@@ -188,14 +188,14 @@ class TestPromise3WhatWasReportedWasDone:
         await scheduler.add("job", EVERY_TEN, "work")
         real, failures = scheduler.db.write, [3]
 
-        async def write(work: Callable[[Connection], object]) -> object:
+        async def write(work: Callable[[Connection], object], **how: bool) -> object:
             if failures[0] and "settle" in repr(work):
                 failures[0] -= 1
                 if lost_answer:
-                    await real(work)
+                    await real(work, **how)
                     raise CommitUnknown
                 raise Unavailable("the server closed the connection")
-            return await real(work)
+            return await real(work, **how)
 
         monkeypatch.setattr(scheduler.db, "write", write)
         for _ in range(12):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -170,3 +170,39 @@ def test_results_that_are_equal_and_not_the_same_are_kept_apart(db: Database, by
     ended(db, case, by_runner=by_runner)
     kept = [db.read_now(lambda conn, run=run: executions.get(conn, run.id)) for run in case.planned]  # type: ignore[misc]
     assert [repr(run.result.value["n"]) for run in kept if run is not None] == ["1", "True", "1.0"]
+
+
+class TestOfManyRunsBesideEachOther:
+    """While the newest of them goes on nobody is asked what is open; when it ends, it is asked."""
+
+    @staticmethod
+    def states(db: Database, claims: list[Claim], order: list[int]) -> list[tuple[str, str | None]]:
+        """After each end, in this order: the state of the job and the token of its lock."""
+        seen = []
+        for place in order:
+            one = replace(ending(claims[place]), claim=claims[place])
+            db.write_now(lambda conn, one=one: executions.settle_held(conn, [one], NOON + SECOND))  # type: ignore[misc]
+            [row] = sql(db, "SELECT status, lock_token FROM jobs")
+            seen.append((str(row["status"]), cast(str | None, row["lock_token"])))
+        return seen
+
+    @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]])
+    def test_the_job_runs_until_the_last_has_ended(self, db: Database, order: list[int]) -> None:
+        job = a_job(overlapping=ALLOW, next_run_at=NOON + MINUTE)
+        add(db, job)
+        plan(db, *runs_of(job, 3))
+        claims = claim(db)
+        states = self.states(db, claims, order)
+        assert [status for status, _ in states] == ["running", "running", "scheduled"]
+        left = [claims[place].execution.lease_token for place in order]
+        for after, (_, token) in enumerate(states, 1):
+            assert token in left[after:] if left[after:] else token is None
+
+    def test_a_lock_that_somebody_left_long_ago_is_not_believed(self, db: Database) -> None:
+        job = a_job(overlapping=ALLOW, next_run_at=NOON + MINUTE)
+        add(db, job)
+        plan(db, *runs_of(job, 1))
+        [claimed] = claim(db)
+        old = (NOON - MINUTE).isoformat()
+        sql(db, f"UPDATE jobs SET lock_token = 'foreign', lock_acquired_at = '{old}'")
+        assert self.states(db, [claimed], [0]) == [("scheduled", None)]

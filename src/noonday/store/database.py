@@ -61,12 +61,10 @@ class Database:
             self._reader = self._writer.execution_options(postgresql_readonly=True)
             self._readers = self._writers
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._writers, self._commit, work)
-
-    async def write_in_turn(self, work: Callable[[Connection], T]) -> T:
-        """As `write`, one after the other: for those of this process who would pass by each other's rows."""
-        return await asyncio.get_running_loop().run_in_executor(self._writers, self._commit_in_turn, work)
+    async def write(self, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
+        """In turn: one after the other, for those of this process who would pass by each other's rows."""
+        commit = self._commit_in_turn if in_turn else self._commit
+        return await asyncio.get_running_loop().run_in_executor(self._writers, commit, work)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, work)

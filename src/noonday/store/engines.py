@@ -67,7 +67,7 @@ def make_engine(
         return _sqlite_engine(url, options, connections=connections, reading=reading)
     pool: dict[str, Any] = {"poolclass": NullPool}
     if pooled:
-        pool = {"pool_size": connections, "max_overflow": 0}
+        pool = {"pool_size": connections, "max_overflow": 0, "pool_use_lifo": True}  # a few warm ones
     connect: dict[str, Any] = {"application_name": "noonday", **KEEP_ALIVE, **url.query}
     if options.transaction_pooling:
         connect["prepare_threshold"] = None  # a prepared statement belongs to one session
