@@ -62,6 +62,8 @@ class Course:
     since: float = 0.0
 
     def at(self, monotonic: float) -> float:
+        if not self.ahead:
+            return monotonic + self.offset
         worn_off = (monotonic - self.since) / _SLOWNESS
         return monotonic + self.offset + max(self.ahead - worn_off, 0.0)
 
@@ -84,7 +86,7 @@ class SyncedClock(SystemClock):
         course = self._course
         if course is None:  # not told yet
             return super().now()
-        return _EPOCH + timedelta(seconds=course.at(self.monotonic()))
+        return _EPOCH + timedelta(seconds=course.at(time.monotonic()))
 
     def adjust(self, now: datetime, at: float) -> timedelta:
         """It was `now` when the monotonic clock read `at`. Returns how far this clock was behind."""

@@ -35,7 +35,7 @@ class Doubts:
 
     async def claim(self, order: ClaimOrder, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
         try:
-            return await self._db.write(work, in_turn=in_turn)
+            return await (self._db.write(work, in_turn=True) if in_turn else self._db.write(work))
         except CommitUnknown:
             self._marks.add(order.mark)
             raise

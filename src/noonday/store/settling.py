@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from sqlalchemy import Connection, Select, select
@@ -162,8 +162,7 @@ def _stand_in(row: Row, now: datetime) -> Job:
         return bare
 
 
-@dataclass(frozen=True, slots=True)
-class _Success:
+class _Success(NamedTuple):
     """A run that succeeded, as it was claimed."""
 
     execution: Execution
