@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 
@@ -66,11 +67,15 @@ class Settler(Actor):
         await self._idle.wait()
 
     async def run_once(self) -> Wish:
-        while self._waiting:
+        full = True
+        while full and self._waiting:
             batch = list(islice(self._waiting, self._batch))
             for one, settled in zip(batch, await self._commit(batch), strict=True):
                 self._waiting.popleft()
                 self._finish(one, settled)
+            full = len(batch) == self._batch
+        if self._waiting:  # those that ended meanwhile have company in a moment
+            return timedelta()
         self._idle.set()
         return None
 
