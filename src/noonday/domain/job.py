@@ -92,7 +92,7 @@ class Retention:
     days: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     id: JobId
     name: str  # unique
@@ -127,6 +127,13 @@ class Job:
     created_at: datetime
     updated_at: datetime
     revision: int = 1  # grows with each change; the ETag
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Job:
+        """Of all fields by their names, none left out: the constructor sets them one by one."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "__dict__", fields)
+        return made
 
     @property
     def armed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -19,7 +19,6 @@ from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, WAITING_COLUMNS, Waiting, read_fields
 from noonday.store.prepared import prepared, spelled_out
-from noonday.store.reading import Row
 from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
 
 AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
@@ -135,7 +134,7 @@ class Search:
 
     conn: Connection
     order: ClaimOrder
-    kept: dict[str, Row] = field(default_factory=dict)  # the locked jobs' rows
+    kept: dict[str, Sequence[Any]] = field(default_factory=dict)  # the locked jobs' rows of KEPT
     blocked: set[str] = field(default_factory=set)  # jobs that another transaction holds
     seen: Heads | None = None  # while nothing was found that could change it
 
@@ -193,7 +192,7 @@ class Search:
         wanted = job_ids - self.kept.keys()
         if not wanted:
             return
-        self.kept |= {row["id"]: row for row in _jobs_to_lock(self.conn, ids=wanted).mappings().all()}
+        self.kept |= {row[0]: row for row in _jobs_to_lock(self.conn, ids=wanted).all()}
         if missing := wanted - self.kept.keys():
             self.blocked |= missing
             self._drop_orphans(missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,7 +16,7 @@ from noonday.store.reading import Row, RowError
 from noonday.store.rows import KEPT_NAMES, kept_values
 from noonday.store.tables import jobs
 
-__all__ = ["KEPT", "KEPT_NAMES", "jobs_from", "jobs_of"]
+__all__ = ["KEPT", "KEPT_NAMES", "jobs_by_id", "jobs_from", "jobs_of"]
 
 GENERATION: Final = 5_000  # two generations are held at most
 
@@ -29,7 +29,7 @@ class Definition(NamedTuple):
 
     revision: int
     updated_at: object  # too: a revision may have been rolled back and given again to something else
-    fields: tuple[Any, ...] | RowError
+    fields: Mapping[str, Any] | RowError
 
 
 class _Shelf:
@@ -58,14 +58,17 @@ _shelves: WeakKeyDictionary[Engine, _Shelf] = WeakKeyDictionary()
 
 def jobs_of(conn: Connection, rows: Iterable[Row]) -> dict[str, Job | RowError]:
     """The jobs of rows that have the KEPT columns: the definition from memory, the rest from the row."""
-    kept = [kept_values(row) for row in rows]
-    return {
-        values[0]: job for values, job in zip(kept, jobs_from(conn, kept), strict=True) if job is not None
-    }
+    return jobs_by_id(conn, [kept_values(row) for row in rows])
+
+
+def jobs_by_id(conn: Connection, rows: Sequence[Sequence[Any]]) -> dict[str, Job | RowError]:
+    """As `jobs_of`, of rows that begin with the KEPT columns."""
+    made = zip(rows, jobs_from(conn, rows), strict=True)
+    return {row[0]: job for row, job in made if job is not None}
 
 
 def jobs_from(conn: Connection, rows: Iterable[Sequence[Any]]) -> list[Job | RowError | None]:
-    """As `jobs_of`, one for each row that begins with the KEPT columns; None if the job is gone."""
+    """As `jobs_by_id`, one for each row; None if the job is gone."""
     shelf = _shelves.setdefault(conn.engine, _Shelf())
     wanted, missing = [], []
     for row in rows:
@@ -93,7 +96,7 @@ def _whole(dialect: Answers) -> Select[Any]:
     return query.where(dialect.listed(jobs.c.id, "ids"))
 
 
-def _read(row: tuple[Any, ...]) -> tuple[Any, ...] | RowError:
+def _read(row: tuple[Any, ...]) -> Mapping[str, Any] | RowError:
     try:
         return read_definition(row)
     except RowError as exc:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -48,13 +48,13 @@ def defining_columns(dialect: Answers) -> list[ColumnElement[Any]]:
     return [plain(jobs.c[name], Text) if name in _JSON else jobs.c[name] for name in _NAMES]
 
 
-def read_definition(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values of DEFINED; raises RowError for a row that somebody made unreadable."""
+def read_definition(row: tuple[Any, ...]) -> dict[str, Any]:
+    """The fields DEFINED; raises RowError for a row that somebody made unreadable."""
     try:
-        return _quickly(row)
+        return dict(zip(DEFINED, _quickly(row), strict=True))
     except Exception:  # `rows` can tell what is wrong with it
         definition = definition_from_row(_parsed(dict(zip(_NAMES, row, strict=True))))
-        return tuple(definition[name] for name in DEFINED)
+        return {name: definition[name] for name in DEFINED}
 
 
 def _quickly(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -125,18 +125,13 @@ def _parsed(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-_PUT_DEFINED: Final = tuple(Job.__dict__[name].__set__ for name in DEFINED)
-_PUT_KEPT: Final = tuple(Job.__dict__[name].__set__ for name in KEPT_FIELDS.values())
-_put_state = Job.__dict__["state"].__set__
+_KEPT: Final = tuple(KEPT_FIELDS.values())
 
 
-def job_of(definition: Sequence[Any], kept: Sequence[Any]) -> Job:
-    """As Job(...), of the values of DEFINED and a row that begins with the columns of KEPT_FIELDS."""
+def job_of(definition: Mapping[str, Any], kept: Sequence[Any]) -> Job:
+    """As Job(...), of what people defined and a row that begins with the columns of KEPT_FIELDS."""
     state = state_of(kept)
-    job = object.__new__(Job)
-    for put, value in zip(_PUT_DEFINED, definition, strict=True):
-        put(job, value)
-    for put, value in zip(_PUT_KEPT, kept, strict=False):
-        put(job, value)
-    _put_state(job, state)
-    return job
+    made = dict(zip(_KEPT, kept, strict=False))
+    made.update(definition)
+    made["state"] = state
+    return Job.of(made)

@@ -21,14 +21,21 @@ from noonday.store.dialects import Answers
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import JOBS, tell
 from noonday.store.prepared import prepared
-from noonday.store.reading import Row
 from noonday.store.releasing import give_turns, resting
 from noonday.store.tables import RUNNING, executions, jobs
 
-LOCKED: Final = tuple(
-    jobs.c[name]
-    for name in ("lock_token", "lock_acquired_at", "last_status_for", "last_success_at", "last_success_for")
-)  # what is read of a job with its lock, beside the KEPT ones
+
+class Lock(NamedTuple):
+    """What is read of a job when it is locked, beside the KEPT columns."""
+
+    lock_token: str | None
+    lock_acquired_at: datetime | None
+    last_status_for: datetime | None
+    last_success_at: datetime | None
+    last_success_for: datetime | None
+
+
+LOCKED: Final = tuple(jobs.c[name] for name in Lock._fields)
 _LATELY: Final = timedelta(seconds=10)  # a lock that somebody else wrote into the row misleads no longer
 _RETRYING: Final = frozenset({ExecutionState.PENDING, ExecutionState.FAILED})
 
@@ -45,7 +52,7 @@ class Ended(NamedTuple):
 class SettledJobs:
     conn: Connection
     now: datetime
-    rows: Mapping[str, Row]  # of the locked jobs
+    locks: Mapping[str, Lock]  # of the jobs
     jobs: Mapping[str, Job]
 
     def write(self, ended: Iterable[Ended], dead: Collection[str]) -> None:
@@ -74,7 +81,7 @@ class SettledJobs:
         lately = self.now - _LATELY
         found: dict[str, OpenWork] = {}
         for job_id, job in self.jobs.items():
-            token, since = self.rows[job_id]["lock_token"], self.rows[job_id]["lock_acquired_at"]
+            token, since, *_ = self.locks[job_id]
             young = token is not None and since is not None and since > lately
             if young and token not in dead and most_at_once(job) == inf:
                 found[job_id] = OpenWork(running=1)
@@ -88,8 +95,7 @@ class SettledJobs:
         unknown = []
         for job_id in by_job:
             if work.get(job_id, NOTHING_OPEN).running:
-                row = self.rows[job_id]
-                token, since = row["lock_token"], row["lock_acquired_at"]
+                token, since, *_ = self.locks[job_id]
                 if token is None or since is None or token in dead:
                     unknown.append(job_id)
                 else:
@@ -101,10 +107,9 @@ class SettledJobs:
     def _values(
         self, job_id: str, ended: Sequence[Ended], work: OpenWork, lock: tuple[str, datetime] | None
     ) -> dict[str, Any]:
-        job, row = self.jobs[job_id], self.rows[job_id]
-        last = ended[-1]
-        last_status, status_for = row["last_status"], row["last_status_for"]
-        success_at, success_for, next_at = row["last_success_at"], row["last_success_for"], job.next_run_at
+        job = self.jobs[job_id]
+        last, last_status, next_at = ended[-1], job.last_status, job.next_run_at
+        _, _, status_for, success_at, success_for = self.locks[job_id]
         for execution, state, final in ended:
             if not final:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import structlog
 from sqlalchemy import Connection, Select, select
@@ -19,7 +19,7 @@ from noonday.domain.schedule import Manual, Timing
 from noonday.domain.target import FetchTarget
 from noonday.ports import Claim
 from noonday.store import breakers, chains, dialects, outbox
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_by_id
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import (
     COLUMNS,
@@ -30,9 +30,9 @@ from noonday.store.execution_rows import (
 )
 from noonday.store.notices import WORK, tell
 from noonday.store.prepared import prepared
-from noonday.store.reading import Row, RowError
+from noonday.store.reading import RowError
 from noonday.store.rows import kept_from_row
-from noonday.store.settled_jobs import LOCKED, Ended, SettledJobs
+from noonday.store.settled_jobs import LOCKED, Ended, Lock, SettledJobs
 from noonday.store.tables import RUNNING, attempts, executions, jobs
 
 log = structlog.get_logger(__name__)
@@ -99,7 +99,7 @@ def _begin(conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime) 
     return _Settling(
         conn=conn,
         now=now,
-        rows=rows,
+        locks={row[0]: Lock._make(row[len(KEPT) :]) for row in rows},
         jobs=_readable(conn, rows, now),
         edges=edges,
         held=breakers.holding(conn, waited_for),
@@ -130,8 +130,8 @@ def _concerned(conn: Connection, told: Mapping[ExecutionId, Ending]) -> set[str]
     return job_ids | set(_job_ids(conn, ids=unknown).scalars()) if unknown else job_ids
 
 
-def _lock_jobs(conn: Connection, job_ids: Collection[str]) -> dict[str, Row]:
-    return {row["id"]: row for row in _jobs_to_lock(conn, ids=job_ids).mappings().all()}
+def _lock_jobs(conn: Connection, job_ids: Collection[str]) -> list[Sequence[Any]]:
+    return list(_jobs_to_lock(conn, ids=job_ids).all())
 
 
 def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
@@ -140,16 +140,18 @@ def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execu
     return [execution for execution in found if execution.lease_token == told[execution.id].token]
 
 
-def _readable(conn: Connection, rows: Mapping[str, Row], now: datetime) -> dict[str, Job]:
+def _readable(conn: Connection, rows: Sequence[Sequence[Any]], now: datetime) -> dict[str, Job]:
     """A run whose job became unreadable meanwhile still ends, only without retries."""
-    found = jobs_of(conn, rows.values())
-    return {i: _stand_in(rows[i], now) if isinstance(job, RowError) else job for i, job in found.items()}
+    found = jobs_by_id(conn, rows)
+    if bad := [row for row in rows if isinstance(found.get(row[0]), RowError)]:
+        found |= {row[0]: _stand_in(row, now) for row in bad}
+    return cast(dict[str, Job], found)
 
 
-def _stand_in(row: Row, now: datetime) -> Job:
+def _stand_in(row: Sequence[Any], now: datetime) -> Job:
     bare = Job(
-        id=JobId(row["id"]),
-        name=row["id"],
+        id=JobId(row[0]),
+        name=row[0],
         timing=Timing(schedule=Manual(), anchor_at=now),
         target=FetchTarget(url=""),
         retry=RetryPolicy(max_retries=0),
@@ -157,7 +159,7 @@ def _stand_in(row: Row, now: datetime) -> Job:
         updated_at=now,
     )
     try:
-        return replace(bare, **kept_from_row(row))
+        return replace(bare, **kept_from_row(dict(zip(KEPT_NAMES, row, strict=False))))
     except RowError:
         return bare
 
@@ -185,7 +187,7 @@ class _Settling:
 
     conn: Connection
     now: datetime
-    rows: Mapping[str, Row]  # of the locked jobs
+    locks: Mapping[str, Lock]  # of the jobs
     jobs: dict[str, Job]
     edges: chains.Edges  # to those that depend on the jobs or follow them
     held: set[str]  # domains whose circuit breaker is not closed
@@ -260,7 +262,7 @@ class _Settling:
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
         ended = self._ended()
         chains.follow(self.conn, self.edges, [one for one in ended if one.final], self.jobs, self.now)
-        after = SettledJobs(conn=self.conn, now=self.now, rows=self.rows, jobs=self.jobs)
+        after = SettledJobs(conn=self.conn, now=self.now, locks=self.locks, jobs=self.jobs)
         after.write(ended, self.dead)
         failed = [s.execution for s in self.done if s.execution.state is ExecutionState.FAILED]
         outbox.add_failures(self.conn, [(self.jobs[one.job_id], one) for one in failed], self.now)
