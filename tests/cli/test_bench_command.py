@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import redis as redis_py
 from psycopg import sql
 
 from noonday.cli.benching import measures
+from noonday.cli.benching.stalls import Stalls, watched
 from tests.cli.terminal import Terminal
 from tests.servers import Server
 
@@ -194,9 +196,27 @@ def test_it_cleans_up_when_it_is_interrupted(
 
 
 def test_it_counts_lateness_and_what_was_early() -> None:
-    late = measures.lateness([(10.0, 10.001), (11.0, 10.5), (12.0, 12.003)], rate=1, due=4)
+    late = measures.lateness([(10.0, 10.001), (11.0, 10.5), (12.0, 12.003)], 1, 4, Stalls())
     assert (late.due, late.fired, late.early) == (4, 3, 1)
     assert late.p50_ms == pytest.approx(1.0)
     assert late.max_ms == pytest.approx(3.0)
-    nothing = measures.lateness([], rate=1, due=4)
+    nothing = measures.lateness([], 1, 4, Stalls())
     assert (nothing.fired, nothing.p50_ms, nothing.max_ms) == (0, None, None)
+
+
+async def test_it_tells_how_late_the_machine_itself_is() -> None:
+    async with watched() as stalls:
+        assert stalls.max_ms is None, "it is known in the end"
+        await asyncio.sleep(0.05)
+    assert stalls.p99_ms is not None
+    assert stalls.max_ms is not None
+    assert 0 <= stalls.p99_ms <= stalls.max_ms
+
+
+async def test_where_the_machine_cannot_be_watched_nothing_is_told_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("noonday.cli.benching.stalls._TIMER", "raise SystemExit(3)")
+    async with watched() as stalls:
+        pass
+    assert stalls == Stalls()

@@ -15,6 +15,7 @@ from typing import Any, Final
 from noonday.cli.benching import filling
 from noonday.cli.benching.machine import Mark, running
 from noonday.cli.benching.places import Place
+from noonday.cli.benching.stalls import Stalls, watched
 from noonday.clock import SystemClock
 from noonday.domain.execution import Execution
 from noonday.domain.job import Job
@@ -27,6 +28,7 @@ __all__ = ["Burst", "Commit", "Drain", "Steady", "burst", "commit", "drain", "la
 
 JOBS: Final = 10  # kinds of work among the runs of a backlog
 LEAD: Final = 2.0  # seconds between the last job stored and the first due moment
+_SETTLED: Final = 0.5  # seconds before the first due moment from which the machine is watched
 _PATIENCE: Final = 10.0  # seconds after the last due moment for those that are late
 
 
@@ -52,6 +54,7 @@ class Steady:
     p50_ms: float | None  # None: nothing fired
     p99_ms: float | None
     max_ms: float | None
+    stalls: Stalls  # of the machine itself, meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +111,11 @@ async def steady(place: Place, rate: int, seconds: int, slots: int) -> Steady:
         every = timedelta(seconds=1)
         made = [filling.recurring(machine.kind, at, every, runs=seconds) for at in spread]
         await asyncio.to_thread(filling.add, machine.db, made)
-        await machine.all_started(rate * seconds, first.timestamp() + seconds + _PATIENCE - machine.now())
+        await asyncio.sleep(max(0.0, first.timestamp() - machine.now() - _SETTLED))
+        async with watched() as stalls:
+            await machine.all_started(rate * seconds, first.timestamp() + seconds + _PATIENCE - machine.now())
         await machine.all_settled(len(machine.marks))
-    return lateness(machine.marks, rate, rate * seconds)
+    return lateness(machine.marks, rate, rate * seconds, stalls)
 
 
 async def burst(place: Place, count: int, slots: int) -> Burst:
@@ -126,7 +131,7 @@ async def burst(place: Place, count: int, slots: int) -> Burst:
     return Burst(runs=count, last_started_s=last, durable_s=durable)
 
 
-def lateness(marks: Sequence[Mark], rate: int, due: int) -> Steady:
+def lateness(marks: Sequence[Mark], rate: int, due: int, stalls: Stalls) -> Steady:
     late = sorted(started - at for at, started in marks)
     return Steady(
         rate=rate,
@@ -136,6 +141,7 @@ def lateness(marks: Sequence[Mark], rate: int, due: int) -> Steady:
         p50_ms=_at(late, 0.5) * 1000 if late else None,
         p99_ms=_at(late, 0.99) * 1000 if late else None,
         max_ms=late[-1] * 1000 if late else None,
+        stalls=stalls,
     )
 
 

@@ -70,6 +70,9 @@ def _punctuality(steady: Steady) -> Iterator[tuple[str, str, str, str]]:
     yield name, f"{steady.p50_ms:.1f}", "ms", "from due to started, half were as punctual or more"
     yield "", f"{steady.p99_ms:.1f}", "ms", "99 of a hundred"
     yield "", f"{steady.max_ms:.1f}", "ms", "the latest of all"
+    if steady.stalls.p99_ms is not None:
+        yield "", f"{steady.stalls.p99_ms:.1f}", "ms", "how late a bare timer was meanwhile, 99 of a hundred"
+        yield "", f"{steady.stalls.max_ms:.1f}", "ms", "and at its worst: the machine's own part"
     early = f"{steady.early:,} started early" if steady.early else "none started early"
     yield "", f"{steady.fired / steady.due:.1%}", "fired", f"{steady.fired:,} of {steady.due:,}, {early}"
 
