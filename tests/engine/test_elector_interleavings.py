@@ -127,9 +127,9 @@ class Line(Database):
     def subscribe(self, *topics: str) -> Subscription:
         return self._world.db.subscribe(*topics)
 
-    async def write(self, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
+    async def write(self, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         await self._world.hazard(self._name, "store")
-        result = await self._world.db.write(work, in_turn=in_turn)
+        result = await self._world.db.write(work, serially=serially)
         await self._world.hazard(self._name, "store")
         return result
 

@@ -256,7 +256,7 @@ async def test_it_fires_every_instant_once_with_two_instances(scheduler: ManualI
     assert len(seen) == len(set(seen)) == 50
 
 
-async def test_a_claim_waits_for_its_turn_only_where_it_found_nothing_but_held_jobs(
+async def test_a_claim_waits_for_ends_only_where_it_found_nothing_but_held_jobs(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with ManualInstance(postgres_url) as scheduler:
@@ -266,13 +266,13 @@ async def test_a_claim_waits_for_its_turn_only_where_it_found_nothing_but_held_j
         async def work() -> None:
             done.set()
 
-        turns: list[bool] = []
+        waited: list[bool] = []
         write = scheduler.db.write
 
-        async def noted(work: Callable[[Connection], object], *, in_turn: bool = False) -> object:
+        async def noted(work: Callable[[Connection], object], *, serially: bool = False) -> object:
             if "claim_and_look_ahead" in repr(work):
-                turns.append(in_turn)
-            return await write(work, in_turn=in_turn)
+                waited.append(serially)
+            return await write(work, serially=serially)
 
         await scheduler.add("job", Immediate(), "work")
         await scheduler.engine.planner.run_once()
@@ -281,12 +281,12 @@ async def test_a_claim_waits_for_its_turn_only_where_it_found_nothing_but_held_j
             other.execute("SELECT id FROM jobs FOR UPDATE")
             await scheduler.engine.worker.run_once()
             await scheduler.engine.worker.run_once()
-            assert turns == [False, True]
+            assert waited == [False, True]
             other.rollback()
         await scheduler.engine.worker.run_once()
-        assert turns == [False, True, True]
+        assert waited == [False, True, True]
         async with asyncio.timeout(20):
             await done.wait()
         scheduler.clock.advance(seconds=1)
         await scheduler.engine.worker.run_once()
-        assert not turns[-1]
+        assert not waited[-1]

@@ -157,7 +157,7 @@ async def test_it_comes_round_page_by_page(road: Road) -> None:
     assert set(ids(again)) >= set(ids(taken[:10]))
 
 
-async def test_it_asks_each_lane_first_in_turn(road: Road) -> None:
+async def test_it_asks_each_lane_first_serially(road: Road) -> None:
     """However much of the one is abandoned, the others are looked at too."""
     one, other = road.instance("one"), road.instance("other")
     await one.put([*parcels(4, Lane.HIGH), *parcels(1, Lane.LOW), *parcels(1)])

@@ -114,7 +114,7 @@ class ProcessDatabase(Database):
         self._strike = strike
         self._listening: dict[str, list[Subscription]] = defaultdict(list)
 
-    async def write(self, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
+    async def write(self, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         faults, chance = self.faults, self._universe.chance.random
         await self._on_the_way()
         if faults.refuse and chance() < faults.refuse:

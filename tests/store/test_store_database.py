@@ -55,7 +55,7 @@ async def test_a_cancelled_awaiter_does_not_break_the_transaction(db: Database) 
     await again.close()
 
 
-async def test_those_who_write_in_turn_do_not_meet(postgres_db: Database) -> None:
+async def test_those_who_write_serially_do_not_meet(postgres_db: Database) -> None:
     inside, most = 0, 0
 
     def work(conn: Connection) -> None:
@@ -65,23 +65,23 @@ async def test_those_who_write_in_turn_do_not_meet(postgres_db: Database) -> Non
         conn.exec_driver_sql("SELECT pg_sleep(0.01)")
         inside -= 1
 
-    await asyncio.gather(*(postgres_db.write(work, in_turn=True) for _ in range(4)))
+    await asyncio.gather(*(postgres_db.write(work, serially=True) for _ in range(4)))
     assert most == 1
     await asyncio.gather(*(postgres_db.write(work) for _ in range(4)))
-    assert most > 1, "the others never wait for a turn"
+    assert most > 1, "the others never wait for each other"
 
 
-async def test_nobody_waits_long_for_a_turn(postgres_db: Database) -> None:
+async def test_nobody_waits_long_for_the_one_before(postgres_db: Database) -> None:
     begun, go = threading.Event(), threading.Event()
 
     def stuck(conn: Connection) -> None:
         begun.set()
         assert go.wait(30)
 
-    held = asyncio.create_task(postgres_db.write(stuck, in_turn=True))
+    held = asyncio.create_task(postgres_db.write(stuck, serially=True))
     await asyncio.to_thread(begun.wait, 10)
     async with asyncio.timeout(20):
-        assert await postgres_db.write(lambda conn: "done", in_turn=True) == "done"
+        assert await postgres_db.write(lambda conn: "done", serially=True) == "done"
     go.set()
     await held
 

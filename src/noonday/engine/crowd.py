@@ -1,4 +1,4 @@
-"""Whether claims and ends of this instance meet at the same jobs: then a claim waits for its turn."""
+"""Whether claims and ends of this instance meet at the same jobs: then they go one after the other."""
 
 from __future__ import annotations
 

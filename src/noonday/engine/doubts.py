@@ -33,9 +33,9 @@ class Doubts:
         self._clock = clock
         self._marks: set[str] = set()
 
-    async def claim(self, order: ClaimOrder, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
+    async def claim(self, order: ClaimOrder, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         try:
-            return await (self._db.write(work, in_turn=True) if in_turn else self._db.write(work))
+            return await (self._db.write(work, serially=True) if serially else self._db.write(work))
         except CommitUnknown:
             self._marks.add(order.mark)
             raise

@@ -18,7 +18,7 @@ class Pace:
         self._average = _START
 
     def ran(self, seconds: float) -> None:
-        weight = 0.5 if seconds > self._average else 0.1
+        weight = 0.5 if seconds > self._average else 0.3
         self._average += (seconds - self._average) * weight
 
     def disappoint(self) -> None:

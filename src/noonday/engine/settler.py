@@ -94,7 +94,7 @@ class Settler(Actor):
 
     async def _write(self, endings: Sequence[Ending]) -> set[ExecutionId]:
         work = partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self._chance())
-        return await self._db.write(work, in_turn=True)
+        return await self._db.write(work, serially=True)
 
     async def _alone(self, one: _Waiting, why: Exception) -> bool:
         """One ending that the database refuses must not keep the others from theirs."""

@@ -209,7 +209,7 @@ class Taker(Actor):
         ids = [one.delivery.execution_id for one in mine]
         order = self._order(len(ids))
         claim = partial(executions.claim_these, order=order, ids=ids)
-        self._begin(await self._doubts.claim(order, claim, in_turn=self._crowd.here), claimed_at)
+        self._begin(await self._doubts.claim(order, claim, serially=self._crowd.here), claimed_at)
 
     def _begin(self, taken: Taken, claimed_at: float) -> None:
         now, clock = self.clock.now(), self.clock.monotonic()

@@ -105,7 +105,7 @@ class Worker(Actor):
             lead=self._lead.span,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
-        claims, next_at = await self._doubts.claim(order, look, in_turn=self._crowd.here)
+        claims, next_at = await self._doubts.claim(order, look, serially=self._crowd.here)
         self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)

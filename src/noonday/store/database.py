@@ -23,7 +23,7 @@ from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish,
 __all__ = ["CommitUnknown", "Database", "StoreDown", "Subscription"]
 
 T = TypeVar("T")
-_LONGEST_TURN: Final = 0.1  # seconds that are waited for one's turn: somebody outside may hold a row for long
+_LONGEST_WAIT: Final = 0.1  # seconds for the one before: somebody outside may hold a row for long
 
 
 class Database:
@@ -42,7 +42,7 @@ class Database:
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
         self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
         self._reach = Reach()
-        self._turn = threading.Lock()  # a courtesy: the rows themselves say who may change them
+        self._serial = threading.Lock()  # a courtesy: the rows themselves say who may change them
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
         if self.dialect == "sqlite":
@@ -61,9 +61,9 @@ class Database:
             self._reader = self._writer.execution_options(postgresql_readonly=True)
             self._readers = self._writers
 
-    async def write(self, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
-        """In turn: one after the other, for those of this process who would pass by each other's rows."""
-        commit = self._commit_in_turn if in_turn else self._commit
+    async def write(self, work: Callable[[Connection], T], *, serially: bool = False) -> T:
+        """Serially: one after the other, for those of this process who would pass by each other's rows."""
+        commit = self._commit_serially if serially else self._commit
         return await asyncio.get_running_loop().run_in_executor(self._writers, commit, work)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -127,13 +127,13 @@ class Database:
             self.relay(topics)
         return result
 
-    def _commit_in_turn(self, work: Callable[[Connection], T]) -> T:
-        mine = self._turn.acquire(timeout=_LONGEST_TURN)
+    def _commit_serially(self, work: Callable[[Connection], T]) -> T:
+        mine = self._serial.acquire(timeout=_LONGEST_WAIT)
         try:
             return self._commit(work)
         finally:
             if mine:
-                self._turn.release()
+                self._serial.release()
 
     def _look(self, work: Callable[[Connection], T]) -> T:
         def look(conn: Connection) -> T:
