@@ -72,7 +72,7 @@ def measure(choice: Choice, python: str) -> Run:
 def _section(stage: Stage, choice: Choice) -> list[Figure]:
     if choice.sections == ("pages",):
         _say("pages")
-        return pages.figures(*choice.pages)
+        return [figure for jobs, rows in choice.pages for figure in pages.figures(jobs, rows)]
     return alternately(list(subjects(stage, choice)), choice.rounds, _say)
 
 

@@ -25,7 +25,7 @@ class Choice:
     calls: int = 5000
     started_with: tuple[int, ...] = (1000, 1_000_000)
     idle_seconds: int = 20
-    pages: tuple[int, int] = (10_000, 1_000_000)  # jobs and rows of history
+    pages: tuple[tuple[int, int], ...] = ((10_000, 1_000_000), (1_000_000, 0))  # jobs and rows of history
 
 
 QUICK = Choice(
@@ -39,5 +39,5 @@ QUICK = Choice(
     calls=500,
     started_with=(1000,),
     idle_seconds=5,
-    pages=(200, 2000),
+    pages=((200, 2000),),
 )

@@ -1,4 +1,4 @@
-"""Pages over 10,000 jobs and 1,000,000 rows of history beside the same pages over an empty database."""
+"""Pages over many jobs or a long history beside the same pages over an empty database."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ PATHS: Final = (
     "/ui/load",
     "/ui/calendar",
     "/ui/new",
+    "/api/v2/jobs",
+    "/api/v2/stats",
 )
 OF_A_JOB: Final = ("/ui/jobs/crowd-7", "/ui/jobs/crowd-7/runs")
 _ROUNDS: Final = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,6 +165,17 @@ def test_the_cursor_rests_on_a_time_that_really_fires(story: Story) -> None:
         first = next(occurrences(job.timing, job.id, job.next_run_at - TICK))
         assert (first.due_at, first.skip) == (job.next_run_at, None)
         assert job.next_run_at > story.nows[-1] + story.facts.lookahead
+
+
+@given(job=jobs(), later=st.floats(0, 40))
+@settings(max_examples=100, deadline=None)
+def test_arming_finds_the_first_time_that_will_fire(job: tuple[Job, timedelta], later: float) -> None:
+    made, step = job
+    now = START + step * later
+    found = islice(occurrences(made.timing, made.id, now), 2000)
+    first = next((one.due_at for one in found if one.skip is None), None)
+    armed = arm(made, now)
+    assert (armed.next_run_at, armed.fires, armed.fire_count) == (first, (), 0)
 
 
 def expected_fires(job: Job, start: datetime, facts: Facts, now: datetime) -> list[datetime]:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
+from noonday.domain import search_fields, searching
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Lane
 from noonday.domain.plans import Fire, Plan
-from noonday.store import executions, jobs, pauses, zones
+from noonday.store import executions, forecasting, glances, jobs, pauses, zones
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
+from noonday.store.history import ExecutionFilter
 from noonday.store.open_runs import open_runs
 from tests.factories import LEASE, NOON, a_job, a_timing, an_execution
 from tests.store.store_steps import MINUTE, add, claim, ending, plan
@@ -110,6 +112,22 @@ def test_zones_in_use_are_found_by_their_index(full: Database) -> None:
     no_full_scan([told])
     assert full.read_now(zones.in_use) == ["Asia/Tokyo", "Europe/Berlin"]
     no_full_scan(explained(full, lambda conn: zones.waiting(conn, "Asia/Tokyo", NOON, zoned[0].id, 10)))
+
+
+def test_whether_a_job_was_changed_is_told_by_its_index(full: Database) -> None:
+    (told,) = explained(full, forecasting.state_of)
+    assert "jobs_updated_idx" in told
+    if full.dialect == "sqlite":
+        assert "COVERING INDEX jobs_updated_idx" in told
+
+
+def test_a_search_among_runs_looks_at_their_jobs_alone(full: Database) -> None:
+    wanted = ExecutionFilter(terms=searching.parse("tag:nightly", search_fields.EXECUTIONS, NOON))
+    looks = explained(full, lambda conn: glances.glance(conn, wanted, 50))
+    asked = [told for told in looks if "EXISTS (SELECT jobs.id" in told]
+    assert asked
+    for told in asked:
+        assert "SCAN jobs" not in told, "as SQLite does where it makes a list of them"
 
 
 def test_a_claim_uses_its_partial_index(full: Database) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, time, timedelta
+from functools import partial
 
 import pytest
 
@@ -232,6 +233,23 @@ def test_it_pages_newest_first_and_tells_the_total(db: Database) -> None:
     page = find(db, limit=2, offset=1)
     assert [job.id for job in page.items] == [made[3].id, made[2].id]
     assert (page.total, page.limit, page.offset) == (5, 2, 1)
+
+
+def test_the_total_is_the_same_on_every_page(db: Database) -> None:
+    add(db, *(a_job() for _ in range(5)))
+    pages = [find(db, limit=2, offset=offset) for offset in (0, 2, 4, 5, 9)]
+    assert [(page.total, page.least) for page in pages] == [(5, False)] * 5
+    assert [page.next is None for page in pages] == [False, False, True, True, True]
+    last = db.read_now(lambda conn: jobs.find(conn, limit=2, after=pages[1].next))
+    assert (len(last.items), last.total) == (1, 5)
+    assert find(db, JobFilter(name="no such")).total == 0
+
+
+def test_what_is_known_already_is_not_counted(db: Database) -> None:
+    add(db, *(a_job() for _ in range(5)))
+    first, last = (db.read_now(partial(jobs.find, limit=2, offset=offset, at_least=3)) for offset in (0, 4))
+    assert (first.total, first.least) == (3, True)
+    assert (last.total, last.least) == (5, False), "the end is in sight"
 
 
 def test_it_orders(db: Database) -> None:

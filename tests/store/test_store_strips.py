@@ -120,7 +120,7 @@ def fleet(db: Database) -> Database:
 
 def counted(db: Database, q: str) -> facets.Facets:
     wanted = JobFilter(terms=searching.parse(q, search_fields.JOBS, NOON))
-    return db.read_now(lambda conn: facets.facets(conn, wanted))
+    return db.read_now(lambda conn: facets.facets(conn, wanted).facets)
 
 
 def test_it_counts_each_value(fleet: Database) -> None:
@@ -139,6 +139,37 @@ def test_a_field_is_counted_without_its_own_choice(fleet: Database) -> None:
     assert found["tag"] == {"nightly": 2, "shop": 1}
     assert found["type"] == {"cron": 1}
     assert counted(fleet, "-tag:shop")["tag"] == {"nightly": 1}
+
+
+def test_of_many_jobs_the_newest_are_counted_and_it_says_so(
+    fleet: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facets, "STRETCH", 2)
+    found = fleet.read_now(lambda conn: facets.facets(conn, JobFilter()))
+    assert found.least == set(facets.FIELDS)
+    assert found.facets["type"] == {"cron": 1, "manual": 1}, "the first one was made before both"
+    manual = JobFilter(terms=searching.parse("type:manual", search_fields.JOBS, NOON))
+    found = fleet.read_now(lambda conn: facets.facets(conn, manual))
+    assert found.least == {"type"}, "all that match were counted; of all types only the newest"
+    assert found.facets["priority"] == {"2": 1}
+
+
+def test_what_a_search_finds_is_known_by_its_ids(fleet: Database) -> None:
+    def look(q: str, most: int) -> tuple[JobFilter, bool]:
+        wanted = JobFilter(terms=searching.parse(q, search_fields.JOBS, NOON))
+        return fleet.read_now(lambda conn: jobs.some(conn, wanted, most))
+
+    def names(wanted: JobFilter) -> list[str]:
+        return [job.name for job in fleet.read_now(lambda conn: jobs.find(conn, wanted)).items]
+
+    nightly = JobFilter(terms=searching.parse("tag:nightly", search_fields.JOBS, NOON))
+    found, whole = look("tag:nightly", 2)
+    assert (names(found), whole) == (names(nightly), True)
+    found, whole = look("tag:nightly", 1)
+    assert (len(names(found)), whole) == (1, False)
+    assert set(names(found)) < set(names(nightly))
+    found, whole = look("tag:gone", 2)
+    assert (names(found), whole) == ([], True), "nothing, and not everything"
 
 
 def test_a_row_that_cannot_be_read_harms_nobody(sqlite_db: Database) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from noonday.domain.execution import ExecutionId, ExecutionState
 from noonday.domain.outcome import Completed, Failed
+from noonday.store import facets
 from noonday.store.strips import Bar
 from noonday.web.strips import strip
 from tests.factories import NOON
@@ -53,6 +54,49 @@ async def test_values_are_counted_and_lead_to_their_jobs(site: Site) -> None:
     assert names(await site.page(tagged)) == ["one"]
     assert names(await site.page("/ui/jobs?q=priority%3Ahigh")) == ["one"]
     assert re.search(r'aria-current="true">high', await site.page("/ui/jobs?q=priority%3A1"))
+
+
+def chips(page: str) -> dict[str, str]:
+    """The states with what is said of their number."""
+    found = re.findall(r'<a class="chip"[^>]*>(.*?)</a>', page)
+    texts = [re.sub(r"<[^>]*>", " ", one).split() for one in found]
+    return {words[0]: " ".join(words[1:]) for words in texts}
+
+
+async def test_of_many_jobs_some_are_counted_and_every_state_is_offered(
+    any_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facets, "STRETCH", 3)
+    await any_site.make(name="held", tags=["old"])
+    await any_site.call("POST", "/api/v2/jobs/held/pause")
+    any_site.clock.advance(seconds=1)
+    for number in range(4):
+        await any_site.make(name=f"job-{number}", tags=["new"])
+    page = await any_site.page("/ui/jobs")
+    assert chips(page)["scheduled"] == "3+"
+    assert chips(page)["paused"] == chips(page)["failed"] == "", "nobody knows how many there are"
+    assert "counted among 3 of them" in page
+    assert ">5 jobs<" in page
+    some = await any_site.page("/ui/jobs?q=tag:new")
+    assert ">4 of 5 jobs<" in some, "the page itself shows that there are no more"
+    assert names(some) == [f"job-{number}" for number in range(4)]
+    few = await any_site.page("/ui/jobs?q=tag:old")
+    assert ">1 of 5 jobs<" in few
+    assert chips(few) == {"paused": "1"}
+    assert names(few) == ["held"]
+
+
+async def test_the_last_pages_of_many_can_be_reached(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets, "STRETCH", 10)
+    for number in range(101):
+        await site.make(name=f"job-{number:03}")
+    page = await site.page("/ui/jobs?q=job&offset=50")
+    assert "51 to 100 of 10+" in page
+    assert ">10+ of 101 jobs<" in page
+    assert 'rel="next" href="/ui/jobs?q=job&amp;offset=100"' in page
+    last = await site.page("/ui/jobs?q=job&offset=100")
+    assert "101 to 101 of 101" in last
+    assert 'rel="next"' not in last
 
 
 async def test_jobs_that_are_due_soon_are_counted(any_site: Site) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from noonday.domain.access import Role
+from noonday.store import tracks
 from noonday.store.database import Database
 from tests.api.caller import StillClock
 from tests.api.people import bearer, guarded, key_for
@@ -103,6 +104,27 @@ async def test_pages_of_tracks_go_through_all_groups_once(any_site: Site) -> Non
         names += re.findall(r'class="track-name"[^>]*>([\w-]+)<', page)
         assert "of 7 jobs" in page
     assert names == ["job-1", "job-4", "job-0", "job-3", "job-6", "job-2", "job-5"]
+
+
+async def test_of_many_jobs_the_first_by_name_are_grouped(
+    any_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracks, "GROUPED", 4)
+    for number in range(7):
+        await any_site.make(name=f"job-{number}", tags=[["red"], ["blue"], []][number % 3])
+    page = await any_site.page("/ui/timeline", params={"group": "tag", "limit": 3})
+    assert re.findall(r'class="track-name"[^>]*>([\w-]+)<', page) == ["job-1", "job-0", "job-3"]
+    assert "3 of 7 jobs" in page
+    assert "only the first 4 by name are in groups" in page
+    assert re.search(r"red <span[^>]*>2\+ jobs", page)
+    last = await any_site.page("/ui/timeline", params={"group": "tag", "limit": 3, "offset": 3})
+    assert re.findall(r'class="track-name"[^>]*>([\w-]+)<', last) == ["job-2"]
+    assert "next tracks" not in last
+    told = (await any_site.call("GET", API, params={"group_by": "tag", "limit": 3})).json()
+    assert (told["total"], told["partial"]) == (7, True)
+    plain = (await any_site.call("GET", API, params={"group_by": "none", "limit": 3, "offset": 6})).json()
+    assert [one["job_name"] for one in plain["tracks"]] == ["job-6"]
+    assert (plain["total"], plain["partial"]) == (7, False)
 
 
 async def test_zoom_and_moving_keep_the_rest_of_the_address(site: Site) -> None:

@@ -44,6 +44,7 @@ _OWN = {
 }
 _LEGACY = frozenset({"schedule_time"})
 _FIELDS = tuple(name for names in _OWN.values() for name in names)
+_NAMES = frozenset(ScheduleBody.model_fields)
 
 
 def to_timing(body: ScheduleBody, now: datetime) -> Timing:
@@ -52,7 +53,7 @@ def to_timing(body: ScheduleBody, now: datetime) -> Timing:
 
 def apply_timing(body: ScheduleBody, timing: Timing, now: datetime, *, new: bool = False) -> Timing:
     """The timing with the fields that the body names, the others left alone."""
-    given = {name: getattr(body, name) for name in body.model_fields_set if name in ScheduleBody.model_fields}
+    given = {name: getattr(body, name) for name in body.model_fields_set & _NAMES}
     zone = _zone(given.get("timezone") or ("UTC" if "timezone" in given else timing.timezone))
     start_at = _instant("start_at", given, timing.start_at, zone)
     schedule = _schedule(given, None if new else timing.schedule, zone)

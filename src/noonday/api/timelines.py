@@ -88,7 +88,7 @@ def timeline_json(found: Timeline, limit: int, offset: int) -> Json:
         "total": found.total,
         "limit": limit,
         "offset": offset,
-        "partial": found.partial,
+        "partial": found.partial or found.grouped < found.total,
     }
 
 

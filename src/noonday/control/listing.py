@@ -13,20 +13,20 @@ from noonday.domain.job import Job, JobId
 from noonday.domain.searching import Term
 from noonday.store import facets, glances, jobs, strips
 from noonday.store.database import Database
-from noonday.store.facets import Facets
+from noonday.store.facets import Counted, Facets
 from noonday.store.history import ExecutionFilter
 from noonday.store.jobs import JobFilter
 from noonday.store.pages import Mark, Page
 from noonday.store.strips import Bar
 
-__all__ = ["Bar", "Facets", "Listed", "Listing", "success_rate"]
+__all__ = ["Bar", "Counted", "Facets", "Listed", "Listing", "success_rate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
     page: Page[Job]
     strips: Mapping[JobId, tuple[Bar, ...]]
-    facets: Facets
+    counted: Counted
     all: int  # jobs there are, whatever was searched for
 
 
@@ -43,17 +43,27 @@ class Listing:
         order: str,
         soon: Mapping[str, Term] | None = None,
     ) -> Listed:
-        """Two looks at once: to count what can be chosen takes as long as the page itself."""
+        """Two looks at once: to count what can be chosen takes as long as the page itself.
+
+        A search looks through the jobs once, before: until it has found all, or as many as are counted.
+        """
+        every = JobFilter(service=wanted.service)
+        searched = wanted != every
+        stretch, whole = None, False
+        if searched:
+            stretch, whole = await self._db.read(lambda conn: jobs.some(conn, wanted, facets.STRETCH))
 
         def rows(conn: Connection) -> tuple[Page[Job], Mapping[JobId, tuple[Bar, ...]]]:
-            page = jobs.find(conn, wanted, limit, offset, order)
+            found = stretch if stretch and whole else wanted
+            known = facets.STRETCH if searched and not whole else None
+            page = jobs.find(conn, found, limit, offset, order, at_least=known)
             return page, strips.strips(conn, [job.id for job in page.items])
 
-        def choices(conn: Connection) -> tuple[Facets, int]:
-            return facets.facets(conn, wanted, soon), jobs.count(conn, JobFilter(service=wanted.service))
+        def choices(conn: Connection) -> tuple[Counted, int | None]:
+            return facets.facets(conn, wanted, soon, stretch), jobs.count(conn, every) if searched else None
 
-        (page, bars), (found, every) = await asyncio.gather(self._db.read(rows), self._db.read(choices))
-        return Listed(page=page, strips=bars, facets=found, all=every)
+        (page, bars), (found, others) = await asyncio.gather(self._db.read(rows), self._db.read(choices))
+        return Listed(page=page, strips=bars, counted=found, all=page.total if others is None else others)
 
     async def of_runs(self, wanted: ExecutionFilter, *, after: Mark | None = None) -> Facets:
         """Beside a glance at executions: whose they are."""

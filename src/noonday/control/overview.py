@@ -13,12 +13,14 @@ from sqlalchemy import Connection
 
 from noonday.clock import Clock
 from noonday.control.instances import Instances, Roster
+from noonday.control.remembering import Worth
 from noonday.domain.breaker import BreakerState
 from noonday.domain.execution import ExecutionState
 from noonday.domain.load import first_minute
 from noonday.domain.outlook import outlook
 from noonday.store import breakers, overview, pulse
 from noonday.store.database import Database
+from noonday.store.forecasting import state_of
 from noonday.store.instances import RUNNING
 from noonday.store.overview import LATE_AFTER, Failing, Going, JobFigures, Next, RunFigures
 from noonday.store.tallies import SLOT, Counted, Width, counted
@@ -27,7 +29,7 @@ __all__ = ["LATE_AFTER", "SLOT", "Concern", "Glance", "Overview", "Pulse", "Puls
 
 EACH_WAY: Final = timedelta(hours=6)
 _SHOWN: Final = 6  # rows of each short list
-_WORTH: Final = 20.0  # what took a second to find out is good for so many seconds
+_CHEAP: Final = 0.25  # seconds that a look at every job may take each time
 
 
 class Concern(StrEnum):
@@ -97,27 +99,42 @@ class Overview:
         self._db = db
         self._clock = clock
         self._instances = instances
-        self._kept = _Kept()
-        self._looking = asyncio.Lock()
+        self._ahead: Worth[_Expected] = Worth(clock)
+        self._every: Worth[_Every] = Worth(clock, _CHEAP)
 
     async def glance(self, service: str | None = None) -> Glance:
         """Of all jobs, or of those of one service; instances and breakers are everybody's."""
         now = self._clock.now()
         roster = await self._instances.roster()
+        every = await self._of_every_job(now, service)
 
         def look(conn: Connection) -> Glance:
             return Glance(
                 roster=roster,
-                jobs=overview.job_figures(conn, now, service),
+                jobs=every.figures,
                 runs=overview.run_figures(conn, now, service),
                 breakers=overview.breakers_by_state(conn),
                 parked=breakers.parked(conn),
                 going=overview.going(conn, _SHOWN, service),
-                failing=overview.failing(conn, _SHOWN, service),
+                failing=every.failing,
                 coming=overview.coming(conn, _SHOWN, service),
             )
 
         return await self._db.read(look)
+
+    async def _of_every_job(self, now: datetime, service: str | None) -> _Every:
+        """What no index tells; kept for a while, if it costs much and nobody changes a job."""
+
+        async def look() -> _Every:
+            figures, failing = await asyncio.gather(
+                self._db.read(lambda conn: overview.job_figures(conn, now, service)),
+                self._db.read(lambda conn: overview.failing(conn, _SHOWN, service)),
+            )
+            return _Every(figures=figures, failing=failing)
+
+        if service is not None:
+            return await look()
+        return await self._every.get(await self._db.read(state_of), look)
 
     async def lanes(self, service: str | None = None) -> RunFigures:
         """How much waits in each lane, and since when."""
@@ -138,16 +155,9 @@ class Overview:
         )
 
     async def _expected(self, here: datetime, until: datetime, service: str | None) -> _Expected:
-        """Of everybody's jobs it is kept for a while, the longer the more it cost."""
         if service is not None:
             return await self._look_ahead(here, until, service)
-        async with self._looking:
-            began = self._clock.monotonic()
-            if self._kept.since != here or began >= self._kept.until:
-                found = await self._look_ahead(here, until, None)
-                ended = self._clock.monotonic()
-                self._kept = _Kept(since=here, found=found, until=ended + _WORTH * (ended - began))
-            return self._kept.found
+        return await self._ahead.get(here, lambda: self._look_ahead(here, until, None))
 
     async def _look_ahead(self, here: datetime, until: datetime, service: str | None) -> _Expected:
         ahead = await self._db.read(lambda conn: pulse.ahead(conn, until, service))
@@ -162,10 +172,9 @@ class _Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    since: datetime | None = None
-    found: _Expected = field(default_factory=_Expected)
-    until: float = 0.0  # on the clock that is never set
+class _Every:
+    figures: JobFigures
+    failing: tuple[Failing, ...]
 
 
 def concerns(glance: Glance) -> tuple[Concern, ...]:

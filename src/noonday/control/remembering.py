@@ -1,4 +1,4 @@
-"""What was found out about all jobs together is good for a minute, unless one of them has changed."""
+"""What was found out about all jobs together is good for a while: until one changes, or by what it cost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from noonday.clock import Clock
 from noonday.store import forecasting
 from noonday.store.database import Database
 
-__all__ = ["Remembered"]
+__all__ = ["Remembered", "Worth"]
 
 _FRESH: Final = timedelta(minutes=1)
 _KEPT: Final = 64
+_WORTH: Final = 20.0  # what took a second to find out is good for so many seconds
 
 Found = TypeVar("Found")
 
@@ -46,3 +47,27 @@ class Remembered(Generic[Found]):
                     self._known.clear()
                 self._known[key] = known
             return known.found
+
+
+class Worth(Generic[Found]):
+    """What was found out is kept for a while, the longer the more it cost; one look at a time.
+
+    What took less than `cheap` seconds is found out anew each time.
+    """
+
+    def __init__(self, clock: Clock, cheap: float = 0.0) -> None:
+        self._clock = clock
+        self._cheap = cheap
+        self._known: tuple[Hashable, Found] | None = None
+        self._until = 0.0  # on the clock that is never set
+        self._looking = asyncio.Lock()
+
+    async def get(self, key: Hashable, look: Callable[[], Awaitable[Found]]) -> Found:
+        async with self._looking:
+            began = self._clock.monotonic()
+            if self._known is None or self._known[0] != key or began >= self._until:
+                self._known = (key, await look())
+                ended = self._clock.monotonic()
+                cost = ended - began
+                self._until = ended + (_WORTH * cost if cost > self._cheap else 0.0)
+            return self._known[1]

@@ -13,7 +13,8 @@ from noonday.control.secrets import looks_secret, redacted
 from noonday.domain.calendar import Availability
 from noonday.domain.job import Job, MisfirePolicy, OverlapPolicy, Retention, RetryPolicy, Trigger
 
-_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
+_NUMBERS = frozenset({int, float, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple, frozenset})
 _FIELDS: dict[type[Any], tuple[str, ...] | None] = {}
 
 # What the scheduler itself moves with each run is history, not a change that somebody made.
@@ -24,19 +25,24 @@ _MOVING = frozenset(
     }
 )
 
-_KEPT = tuple(field.name for field in fields(Job) if field.name not in _MOVING)
+_KEPT = tuple((field.name, looks_secret(field.name)) for field in fields(Job) if field.name not in _MOVING)
 _COMMON = (Availability, MisfirePolicy, OverlapPolicy, Retention, RetryPolicy, Trigger)
 
 
 def snapshot(job: Job) -> dict[str, Any]:
-    return {name: _shown(getattr(job, name), looks_secret(name)) for name in _KEPT}
+    return {name: _shown(getattr(job, name), secret) for name, secret in _KEPT}
 
 
 def _shown(value: Any, secret: bool) -> Any:
     """As `redacted(plain(value))`, in one go."""
-    if type(value) in _AS_IT_IS:
+    kind = type(value)
+    if kind in _NUMBERS and not secret:
+        return value
+    if kind is str or kind in _NUMBERS:
         return redacted(value, secret=secret)
-    names = _names(type(value))
+    if not value and kind in _CONTAINERS:
+        return {} if kind is dict else []
+    names = _names(kind)
     if names is None:
         return redacted(plain(value), secret=secret)
     if isinstance(value, _COMMON) and not secret:

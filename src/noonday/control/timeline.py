@@ -29,7 +29,7 @@ from noonday.domain.upcoming import Timed, fires_until
 from noonday.store import forecasting, tracks
 from noonday.store.database import Database
 from noonday.store.jobs import JobFilter
-from noonday.store.tracks import Track
+from noonday.store.tracks import Track, Tracks
 
 __all__ = ["MOST_TRACKS", "WIDEST", "Drawn", "Grouping", "Timeline", "Timelines", "Wanted"]
 
@@ -69,6 +69,7 @@ class Timeline:
     tracks: tuple[Drawn, ...]
     total: int  # jobs that match
     groups: Mapping[str, int]  # how many of them each group has, on all pages
+    grouped: int  # jobs that have a place: all that match, or the first by name
     partial: bool  # there are more runs than one look takes
 
 
@@ -82,11 +83,11 @@ class Timelines:
         _check(wanted, now)
 
         def read(conn: Connection) -> _Read:
-            shown, every = tracks.tracks(conn, wanted.filter, wanted.group, wanted.limit, wanted.offset)
-            ids = [track.job_id for track in shown]
+            found = tracks.tracks(conn, wanted.filter, wanted.group, wanted.limit, wanted.offset)
+            ids = [track.job_id for track in found.shown]
             runs, more = tracks.runs_within(conn, ids, wanted.since, wanted.until)
             coming = forecasting.timed(conn, ids) if wanted.until > now else {}
-            return _Read(every=every, shown=shown, runs=runs, coming=coming, partial=more)
+            return _Read(jobs=found, runs=runs, coming=coming, partial=more)
 
         found = await self._db.read(read)
         drawn = await asyncio.to_thread(lambda: tuple(_draw(found, wanted, now)))
@@ -95,16 +96,16 @@ class Timelines:
             until=wanted.until,
             now=now,
             tracks=drawn,
-            total=sum(found.every.values()),
-            groups=found.every,
+            total=found.jobs.total,
+            groups=found.jobs.groups,
+            grouped=sum(found.jobs.groups.values()),
             partial=found.partial,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    every: Mapping[str, int]
-    shown: list[Track]
+    jobs: Tracks
     runs: Mapping[JobId, list[Seen]]
     coming: Mapping[JobId, Timed]
     partial: bool
@@ -121,8 +122,9 @@ def _check(wanted: Wanted, now: datetime) -> None:
 
 def _draw(found: _Read, wanted: Wanted, now: datetime) -> Iterator[Drawn]:
     step = (wanted.until - wanted.since) / _MARKS
-    most = max(_FIRES // max(len(found.shown), 1), _AT_LEAST)
-    for track in found.shown:
+    shown = found.jobs.shown
+    most = max(_FIRES // max(len(shown), 1), _AT_LEAST)
+    for track in shown:
         seen = found.runs.get(track.job_id, [])
         marks = [mark_of(one, now) for one in seen]
         job = found.coming.get(track.job_id)

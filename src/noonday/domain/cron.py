@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Iterator
-from copy import copy
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -66,7 +65,7 @@ def walls(text: str, start: datetime) -> Iterator[datetime]:
     """The readings strictly after `start` that a resolved text matches."""
     # cronsim knows zones too, but there a wildcard loses runs where clocks change by half an hour, and stands
     # still for ever where they are set back over midnight. So it is asked for bare readings only.
-    sim = copy(sim_of(text))
+    sim = _copied(sim_of(text))
     sim.dt = start
     try:
         for wall in sim:
@@ -75,6 +74,13 @@ def walls(text: str, start: datetime) -> Iterator[datetime]:
             yield wall
     except OverflowError:
         return
+
+
+def _copied(sim: CronSim) -> CronSim:
+    """As copy.copy, in a fraction of the time."""
+    made = CronSim.__new__(CronSim)
+    made.__dict__.update(sim.__dict__)
+    return made
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +94,7 @@ def _resolve(expression: str, key: str) -> str:
     return " ".join(cronfields.plain(index, text, key) for index, text in enumerate(fields))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)  # a day has 1440 minutes
 def sim_of(text: str) -> CronSim:
     """What cronsim makes of a resolved text; to be copied before it is set going."""
     try:

@@ -75,6 +75,8 @@ def arm(job: Job, now: datetime) -> Plan:
         return Plan(next_run_at=arm_fixed_delay(job, now), fire_count=job.fire_count)
     if isinstance(job.timing.schedule, Immediate | Once):
         return _arm_single(job, now)
+    if not job.timing.availability.limited:  # the first instant to come is the one
+        return Plan(next_run_at=next_after(job.timing, job.id, now), fire_count=job.fire_count)
     return _walk(job, occurrences(job.timing, job.id, now), Facts(lookahead=timedelta()), now)
 
 

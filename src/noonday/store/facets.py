@@ -1,10 +1,13 @@
-"""How many of the jobs that a search finds are of each state, type, service, tag, priority, or due soon."""
+"""How many of the jobs that a search finds are of each state, type, service, tag, priority, or due soon.
+
+However many there are, one look counts a stretch of them: beyond that it says "at least".
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, case, func, select
@@ -18,31 +21,56 @@ from noonday.store.tables import jobs
 
 FIELDS: Final = ("status", "type", "service", "tag", "priority")  # as a search calls them
 SOON: Final = "next"
-_MOST: Final = 20_000  # combinations that one look counts
+STRETCH: Final = 10_000  # jobs that are counted; those made last, unless others were found already
 
 Facets = Mapping[str, Mapping[str, int]]
 
 
-def facets(conn: Connection, wanted: JobFilter, soon: Mapping[str, Term] | None = None) -> Facets:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """`least` names the fields of which more jobs were found than the stretch that was counted."""
+
+    facets: Facets
+    least: frozenset[str]
+    stretch: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    rows: Sequence[Row[Any]]
+    whole: bool
+
+
+def facets(
+    conn: Connection,
+    wanted: JobFilter,
+    soon: Mapping[str, Term] | None = None,
+    stretch: JobFilter | None = None,
+) -> Counted:
     """By field and value; of the next run, by the names of the terms in `soon`, which may overlap.
 
-    Each field is counted as if the search did not name it: others can be chosen.
+    Each field is counted as if the search did not name it: others can be chosen. `stretch` is known to be
+    what the whole search finds, or as much of it as is counted.
     """
     dues = dict(soon or {})
     named = {term.field for term in wanted.terms if not term.negated}
-    shared = _rows(conn, wanted, dues)
+    shared = _look(conn, stretch or wanted, dues)
     found: dict[str, Mapping[str, int]] = {}
+    least = set()
     for field in (*FIELDS, *([SOON] if dues else [])):
-        rows = shared
+        seen = shared
         if field in named:
             others = tuple(term for term in wanted.terms if term.negated or term.field != field)
-            rows = _rows(conn, replace(wanted, terms=others), dues)
-        found[field] = _due(dues, rows) if field == SOON else counted(field, rows)
-    return found
+            seen = _look(conn, replace(wanted, terms=others), dues)
+        found[field] = _due(dues, seen.rows) if field == SOON else counted(field, seen.rows)
+        if not seen.whole:
+            least.add(field)
+    return Counted(facets=found, least=frozenset(least), stretch=STRETCH)
 
 
-def _rows(conn: Connection, wanted: JobFilter, dues: Mapping[str, Term]) -> list[Row[Any]]:
+def _look(conn: Connection, wanted: JobFilter, dues: Mapping[str, Term]) -> _Seen:
     """Jobs are much alike: there are far fewer combinations than jobs."""
+    stretch = select(jobs.c.id).where(*conditions_of(conn, wanted)).order_by(jobs.c.id.desc()).limit(STRETCH)
     columns = (
         jobs.c.status,
         jobs.c.schedule_type.label("type"),
@@ -52,13 +80,13 @@ def _rows(conn: Connection, wanted: JobFilter, dues: Mapping[str, Term]) -> list
     )
     held = [and_(*conditions(conn, [term], search_sources.JOBS)) for term in dues.values()]
     flags = [case((one, 1), else_=0).label(f"due_{place}") for place, one in enumerate(held)]
-    inner = select(*columns, *flags).where(*conditions_of(conn, wanted)).subquery()
+    inner = select(*columns, *flags).where(jobs.c.id.in_(stretch)).subquery()
     query = select(*inner.c, func.count().label("many")).group_by(*inner.c)
-    found: Sequence[Any] = conn.execute(query.limit(_MOST)).all()
-    return list(found)
+    rows: Sequence[Any] = conn.execute(query).all()
+    return _Seen(rows, sum(row.many for row in rows) < STRETCH)
 
 
-def _due(dues: Mapping[str, Term], rows: list[Row[Any]]) -> Mapping[str, int]:
+def _due(dues: Mapping[str, Term], rows: Sequence[Row[Any]]) -> Mapping[str, int]:
     return {
         name: sum(row.many for row in rows if getattr(row, f"due_{place}")) for place, name in enumerate(dues)
     }

@@ -62,23 +62,27 @@ def find(
     offset: int = 0,
     order: str = "-created_at",
     after: Mark | None = None,
+    at_least: int | None = None,
 ) -> Page[Job]:
     """A page of jobs; `order` is one of ORDERS, with a minus for the reverse.
 
     It goes on after a mark, or by counting from the first. Rows that cannot be read are left out, with a line
-    in the log.
+    in the log. Of a search that is known to find `at_least` so many, nobody counts the others.
     """
     wanted = conditions_of(conn, filter)
     by = _order(order)
     # To sort whole rows takes five times as long as to sort their ids.
     query = sorted_by(conn, select(jobs.c.id).where(*wanted), by, after).limit(limit + 1).offset(offset)
     rows = conn.execute(query).all()
+    ends = after is None and len(rows) <= limit and bool(rows or not offset)
+    total = offset + len(rows) if ends else at_least or _count(conn, wanted)
     return Page(
         items=tuple(_readable(_in_order(conn, [row.id for row in rows[:limit]]))),
-        total=_count(conn, wanted),
+        total=total,
         limit=limit,
         offset=offset,
         next=mark_of(rows, limit, by),
+        least=not ends and at_least is not None,
     )
 
 
@@ -95,6 +99,13 @@ def named(conn: Connection, filter: JobFilter, limit: int, after: str = "") -> d
         wanted.append(jobs.c.id > after)
     query = select(jobs.c.id, jobs.c.name).where(*wanted).order_by(jobs.c.id).limit(limit)
     return {JobId(job_id): name or job_id for job_id, name in conn.execute(query)}
+
+
+def some(conn: Connection, filter: JobFilter, most: int) -> tuple[JobFilter, bool]:
+    """The same jobs by their ids, at most so many of them, found by one look; and whether these are all."""
+    query = select(jobs.c.id).where(*conditions_of(conn, filter)).limit(most + 1)
+    found = conn.execute(query).scalars().all()
+    return JobFilter(ids=frozenset(found[:most])), len(found) <= most
 
 
 def count(conn: Connection, filter: JobFilter) -> int:

@@ -26,7 +26,17 @@ from noonday.store.job_cursors import (
     next_due_at,
     skip_through,
 )
-from noonday.store.job_search import JobFilter, count, count_by_state, edges_above, find, ids_of, known, named
+from noonday.store.job_search import (
+    JobFilter,
+    count,
+    count_by_state,
+    edges_above,
+    find,
+    ids_of,
+    known,
+    named,
+    some,
+)
 from noonday.store.notices import CANCEL, JOBS, tell
 from noonday.store.prepared import prepared
 from noonday.store.reading import RowError, may_be_id
@@ -59,6 +69,7 @@ __all__ = [
     "resolve",
     "save",
     "skip_through",
+    "some",
 ]
 
 
@@ -70,7 +81,7 @@ def add(conn: Connection, job: Job) -> Job:
         dialects.of(conn).insert(conn, jobs, [job_values(job)])
     except IntegrityError as exc:  # somebody was faster
         raise _taken(job, None) from exc
-    _write_edges(conn, job)
+    dialects.of(conn).insert(conn, job_dependencies, _edges(job))
     tell(conn, JOBS)
     return job
 

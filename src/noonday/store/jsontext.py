@@ -43,7 +43,12 @@ def _clean(value: Any) -> Any:
     return value
 
 
+_EMPTY: dict[type[Any], str] = {dict: "{}", list: "[]", tuple: "[]"}
+
+
 def dumps(value: Any) -> str:
+    if not value and (empty := _EMPTY.get(type(value))):  # as most of what is kept
+        return empty
     try:
         text = _encode(value)
     except (ValueError, TypeError):  # NaN, or keys that JSON does not know

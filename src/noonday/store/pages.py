@@ -24,6 +24,7 @@ class Page(Generic[T]):
     limit: int
     offset: int
     next: Mark | None = None  # None = this is the last page
+    least: bool = False  # there may be more than `total`: nobody counted further
 
     @property
     def bounds(self) -> dict[str, int]:

@@ -69,10 +69,11 @@ def span(first: ColumnElement[Any], last: ColumnElement[Any]) -> Source:
 
 
 def of_its_job(source: Source) -> Source:
-    """Of an execution: what its job passes."""
+    """Of an execution: what its job passes. Asked of each one, for there may be far more jobs than those."""
 
     def asked(conn: Connection, test: Test) -> ColumnElement[bool]:
-        return executions.c.job_id.in_(select(jobs.c.id).where(source(conn, test)))
+        its_job = select(jobs.c.id).where(jobs.c.id == executions.c.job_id, source(conn, test))
+        return its_job.correlate(executions).exists()
 
     return asked
 

@@ -156,6 +156,8 @@ jobs = Table(
         sqlite_where=sql("timezone <> 'UTC'"),
         postgresql_where=sql("timezone <> 'UTC'"),
     ),
+    # Runs change neither: who asks whether any job was changed looks at one end of it.
+    Index("jobs_updated_idx", "updated_at", "revision"),
     # On PostgreSQL an index on the lock would cost each claim and settle its in-page (HOT) update.
     Index("jobs_lock_idx", "lock_acquired_at", sqlite_where=sql("lock_token IS NOT NULL")).ddl_if("sqlite"),
     postgresql_with={"fillfactor": "80", "autovacuum_vacuum_scale_factor": "0.05"},

@@ -13,13 +13,14 @@ from noonday.domain.execution import ExecutionId, ExecutionState
 from noonday.domain.job import JobId
 from noonday.domain.timeline import Grouping, Seen
 from noonday.store import dialects
-from noonday.store.job_search import JobFilter, conditions_of
+from noonday.store.job_search import JobFilter, conditions_of, count
 from noonday.store.owners import owner
 from noonday.store.tables import RUNNING, executions, jobs
 
-__all__ = ["MOST_RUNS", "Track", "runs_within", "tracks"]
+__all__ = ["GROUPED", "MOST_RUNS", "Track", "Tracks", "runs_within", "tracks"]
 
 MOST_RUNS: Final = 50_000
+GROUPED: Final = 10_000  # jobs that are put into groups, the first by name
 _BEFORE: Final = timedelta(hours=6)  # a run that was due longer before the span has ended, or is running
 _COLUMNS: Final = tuple(
     executions.c[name]
@@ -37,21 +38,34 @@ class Track:
     group: str = ""  # the service or the tag; empty for a job that has none
 
 
-def tracks(
-    conn: Connection, wanted: JobFilter, by: Grouping, limit: int, offset: int = 0
-) -> tuple[list[Track], dict[str, int]]:
-    """Jobs that match, by group and name, those of no group last; and how many each group has in all."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracks:
+    shown: list[Track]
+    total: int  # jobs that match
+    groups: dict[str, int]  # how many jobs each has, on all pages: of all that match, or of those GROUPED
+
+
+def tracks(conn: Connection, wanted: JobFilter, by: Grouping, limit: int, offset: int = 0) -> Tracks:
+    """Jobs that match, by group and name, those of no group last."""
     conditions = conditions_of(conn, wanted)
+    named = select(jobs.c.id).where(*conditions).order_by(jobs.c.name, jobs.c.id)
+    first = named.limit(limit).offset(offset) if by is Grouping.NONE else named.limit(GROUPED)
     group = func.coalesce(_group(conn, by), "").label("group")
-    order = (jobs.c.name, jobs.c.id) if by is Grouping.NONE else (group == "", group, jobs.c.name, jobs.c.id)
-    query = select(jobs.c.id, jobs.c.name, group).where(*conditions).order_by(*order)
-    made = [
+    chosen = select(jobs.c.id, jobs.c.name, group).where(jobs.c.id.in_(first)).subquery()
+    query = select(chosen).order_by(chosen.c.group == "", chosen.c.group, chosen.c.name, chosen.c.id)
+    if by is not Grouping.NONE:
+        query = query.limit(limit).offset(offset)
+    shown = [
         Track(job_id=JobId(job_id), name=name or job_id, group=found)
-        for job_id, name, found in conn.execute(query.limit(limit).offset(offset))
+        for job_id, name, found in conn.execute(query)
     ]
-    counted = select(group, func.count()).select_from(jobs).where(*conditions)
-    counted = counted if by is Grouping.NONE else counted.group_by(group)
-    return made, {found: count for found, count in conn.execute(counted) if count}
+    if by is Grouping.NONE:
+        total = count(conn, wanted)
+        return Tracks(shown=shown, total=total, groups={"": total} if total else {})
+    counted = conn.execute(select(chosen.c.group, func.count()).group_by(chosen.c.group))
+    groups = {row[0]: row[1] for row in counted}
+    grouped = sum(groups.values())
+    return Tracks(shown=shown, total=count(conn, wanted) if grouped == GROUPED else grouped, groups=groups)
 
 
 def _group(conn: Connection, by: Grouping) -> ColumnElement[str]:

@@ -30,20 +30,24 @@ def choices(
     *,
     order: Sequence[str] = (),
     words: Mapping[str, str] | None = None,
+    least: bool = False,
 ) -> list[Choice]:
-    """Each value that occurs or is chosen. A value may have a word for people, which a search knows too."""
+    """Each value that occurs or is chosen. A value may have a word for people, which a search knows too.
+
+    With `least` not everything was counted: of the values that are known, any may occur.
+    """
     known = dict(words or {})
     written = searches.chosen(q, field)
     picked = {_value_of(one, known) for one in written}
     made = []
-    for value in _shown(counts, picked, order):
+    for value in order if order and least else _shown(counts, picked, order):
         word = known.get(value, value)
         term = value if value in written else word
         made.append(
             Choice(
                 value=value,
                 word=word,
-                count=counts.get(value, 0),
+                count=counts.get(value, None if least else 0),
                 chosen=value in picked,
                 address=address(searches.toggled(q, field, term)),
             )

@@ -13,7 +13,7 @@ from noonday.api.callers import Who, needs
 from noonday.api.paging import own_service
 from noonday.api.services import Ask
 from noonday.control.bulk import RIGHTS, Action
-from noonday.control.listing import Facets, success_rate
+from noonday.control.listing import Counted, success_rate
 from noonday.domain import search_fields, searching
 from noonday.domain.access import Caller, Right
 from noonday.domain.errors import Invalid
@@ -74,7 +74,8 @@ async def jobs(
         strips=found.strips,
         rates={job_id: success_rate(bars) for job_id, bars in found.strips.items()},
         schedules={job.id: explain(job.timing, job.id) for job in found.page.items},
-        facets={} if wrong else _facets(found.facets, q, sort),
+        facets={} if wrong else _facets(found.counted, q, sort),
+        counted=found.counted,
         menus=_MENUS,
         fields=sorted(search_fields.JOBS.fields),
         ready=[(address_of(text), word) for text, word in _READY],
@@ -99,13 +100,14 @@ def _further(q: str, sort: str) -> str:
     return f"{start}{'&' if '?' in start else '?'}offset="
 
 
-def _facets(found: Facets, q: str, sort: str) -> dict[str, list[Choice]]:
+def _facets(found: Counted, q: str, sort: str) -> dict[str, list[Choice]]:
     lead = partial(address_of, sort=sort)
-    made = {
-        field: choices(q, field, counts, lead, order=_ORDERS.get(field, ()), words=_WORDS.get(field))
-        for field, counts in found.items()
-    }
-    return made | {"next": one_of(q, "next", found["next"], lead, _SOON)}
+    made = {}
+    for field, counts in found.facets.items():
+        order, least = _ORDERS.get(field, ()), field in found.least
+        made[field] = choices(q, field, counts, lead, order=order, words=_WORDS.get(field), least=least)
+    dues = {span: count for span, count in found.facets["next"].items() if count or "next" not in found.least}
+    return made | {"next": one_of(q, "next", dues, lead, _SOON)}
 
 
 def _columns(q: str, sort: str) -> list[tuple[str, str, str, str]]:
