@@ -15,9 +15,9 @@ __all__ = ["Stalls", "watched"]
 # Wakes every two milliseconds until its input ends, and tells how late it was: 99 of a hundred, and at most.
 _TIMER: Final = """
 import json, select, sys, time
-late, last = [0.0], time.monotonic()
+late, last = [0.0], time.perf_counter()
 while not select.select([sys.stdin], [], [], 0.002)[0]:
-    now = time.monotonic()
+    now = time.perf_counter()
     late.append(max(0.0, now - last - 0.002))
     last = now
 late.sort()
@@ -41,6 +41,6 @@ async def watched() -> AsyncIterator[Stalls]:
     try:
         yield stalls
     finally:
-        told, _ = await timer.communicate()
+        told, _ = await timer.communicate(b"")  # which ends its input
         with suppress(ValueError):
             stalls.p99_ms, stalls.max_ms = json.loads(told)
