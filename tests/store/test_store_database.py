@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection
 
 from noonday.domain.errors import Conflict, Invalid, Unavailable
-from noonday.store import executions, jobs, meta, migrate
+from noonday.store import database, executions, jobs, meta, migrate
 from noonday.store.database import CommitUnknown, Database
 from noonday.store.engines import StoreOptions, normalise_url
 from noonday.store.notices import CANCEL, JOBS, WORK, tell
@@ -55,7 +55,10 @@ async def test_a_cancelled_awaiter_does_not_break_the_transaction(db: Database) 
     await again.close()
 
 
-async def test_those_who_write_serially_do_not_meet(postgres_db: Database) -> None:
+async def test_those_who_write_serially_do_not_meet(
+    postgres_db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_LONGEST_WAIT", 30)
     inside, most = 0, 0
 
     def work(conn: Connection) -> None:
@@ -67,8 +70,15 @@ async def test_those_who_write_serially_do_not_meet(postgres_db: Database) -> No
 
     await asyncio.gather(*(postgres_db.write(work, serially=True) for _ in range(4)))
     assert most == 1
-    await asyncio.gather(*(postgres_db.write(work) for _ in range(4)))
-    assert most > 1, "the others never wait for each other"
+
+
+async def test_all_others_write_beside_each_other(postgres_db: Database) -> None:
+    both = threading.Barrier(2)
+    async with asyncio.timeout(20):
+        await asyncio.gather(
+            postgres_db.write(lambda conn: both.wait(10), serially=True),
+            postgres_db.write(lambda conn: both.wait(10)),
+        )
 
 
 async def test_nobody_waits_long_for_the_one_before(postgres_db: Database) -> None:
