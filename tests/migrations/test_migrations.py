@@ -28,7 +28,7 @@ from noonday.store.migrations import plain_sql_0001
 from noonday.store.tables import metadata
 from tests.factories import LEASE, NOON, a_job, an_execution
 
-STEPS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"]
+STEPS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009"]
 HEAD = STEPS[-1]
 TABLES = {"jobs", "executions", "attempts", "job_dependencies", "audit", "outbox", "instances", "meta"}
 TABLES |= {"leadership", "breakers", "locks"}

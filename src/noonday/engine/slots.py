@@ -17,6 +17,7 @@ from noonday.clock import Clock
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import Outcome
 from noonday.engine.acker import Acker
+from noonday.engine.breath import Breath
 from noonday.engine.coming import Coming
 from noonday.engine.doubts import Doubts
 from noonday.engine.held import Held, Stop, ids
@@ -61,6 +62,7 @@ class Slots:
         self._telemetry = telemetry
         self._most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
+        self._breath = Breath()
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
         self._coming = Coming(clock, self._come)
@@ -170,6 +172,8 @@ class Slots:
     def _fill(self) -> None:
         while self._ready and len(self._running) < self.size:
             self._start(self._ready.popleft())
+            if self._ready:
+                self._breath.draw()
 
     def _start(self, held: Held) -> None:
         assert self.spawn is not None, "an attempt needs a group to run in"

@@ -120,11 +120,11 @@ def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ..
     single = [name for name in columns if name not in shared]
     changes = [f"{name} = %s::{kinds[name]}" for name in shared]
     changes += [f"{name} = u.{name}" for name in single[:-1]]
-    arrays = [f"%s::{kinds[name]}[]" for name in single]
+    arrays = [f"(SELECT %s::{kinds[name]}[])" for name in single]
     key = columns[-1]
     where = f"t.{key} = u.{key}"
     if held:
-        arrays.append("%s::text[]")
+        arrays.append("(SELECT %s::text[])")
         single.append("token")
         where += f" AND t.lease_token = u.token RETURNING t.{key}"
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,7 @@ from noonday.store.tables import jobs
 
 __all__ = ["KEPT", "KEPT_NAMES", "jobs_by_id", "jobs_from", "jobs_of"]
 
-GENERATION: Final = 5_000  # two generations are held at most
+GENERATION: Final = 10_000  # two generations are held at most
 
 # What a caller must select to make a Job through this cache.
 KEPT: Final = tuple(jobs.c[name] for name in KEPT_NAMES)
@@ -29,7 +29,7 @@ class Definition(NamedTuple):
 
     revision: int
     updated_at: object  # too: a revision may have been rolled back and given again to something else
-    fields: Mapping[str, Any] | RowError
+    fields: tuple[Any, ...] | RowError
 
 
 class _Shelf:
@@ -96,7 +96,7 @@ def _whole(dialect: Answers) -> Select[Any]:
     return query.where(dialect.listed(jobs.c.id, "ids"))
 
 
-def _read(row: tuple[Any, ...]) -> Mapping[str, Any] | RowError:
+def _read(row: tuple[Any, ...]) -> tuple[Any, ...] | RowError:
     try:
         return read_definition(row)
     except RowError as exc:

@@ -7,13 +7,28 @@ before it waits for a lock, so facts read by the locking statement itself could 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, exists, func, select
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    TextClause,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 
 from noonday.domain.admission import most_at_once
 from noonday.domain.dependency import ParentFacts
@@ -22,16 +37,15 @@ from noonday.domain.job import Job, JobId
 from noonday.store.columns import Instant
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
-from noonday.store.tables import OPEN, PENDING, RUNNING, WAITING, executions, jobs
+from noonday.store.tables import OPEN, PENDING, QUEUED, RUNNING, executions, jobs
 
 _FORCED = ("manual", "admin")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenWork:
+class OpenWork(NamedTuple):
     """What is open of a job."""
 
-    running: int = 0  # of a job whose runs may overlap: one, if there are any
+    running: int = 0  # of a job whose runs may overlap: one or more, if there are any
     waiting: bool = False  # something is queued or pending
     forced: bool = False  # among it a run that somebody asked for
     queueing: bool = False  # among it one that waits for its turn
@@ -39,43 +53,78 @@ class OpenWork:
 
 NOTHING_OPEN = OpenWork()
 _MINE: Final = executions.c.job_id == jobs.c.id
+_TURN: Final = (executions.c.wait_reason == WaitReason.OVERLAP.value) & executions.c.available_at.is_(None)
+_FEW: Final = 4  # open runs of a job, on the average, that are read one by one
+
+
+def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
+    """Most jobs have little open: then it is read. Of a backlog no more is read than tells that it is one."""
+    if not of:
+        return {}
+    most = _FEW * len(of)
+    rows = _open_runs(conn, ids=of.keys(), most=most + 1).all()
+    return _told_by(rows, of) if len(rows) <= most else _probed(conn, of)
 
 
 @prepared
-def _open_work(dialect: Answers) -> Select[Any]:
+def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
+    """One state after the other, each a walk along the index of what is open."""
+    nobody = literal(value=False)
+    columns = executions.c.job_id, executions.c.cause
+    mine = dialect.listed(executions.c.job_id, "ids")
+    running = select(*columns, literal(value=True), nobody).where(RUNNING, mine)
+    queued = select(*columns, nobody, nobody).where(QUEUED, mine)
+    pending = select(*columns, nobody, _TURN).where(PENDING, mine)
+    return union_all(running, queued, pending).limit(bindparam("most"))
+
+
+def _told_by(rows: Iterable[Sequence[Any]], of: Iterable[str]) -> dict[str, OpenWork]:
+    found = dict.fromkeys(of, NOTHING_OPEN)
+    for job_id, cause, running, turn in rows:
+        n, waiting, forced, queueing = found[job_id]
+        if running:
+            n += 1
+        else:
+            waiting, forced, queueing = True, forced or cause in _FORCED, queueing or bool(turn)
+        found[job_id] = OpenWork(n, waiting, forced, queueing)
+    return found
+
+
+def _probed(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
+    """Where runs may overlap nobody asks how many there are."""
+    free = [job_id for job_id, job in of.items() if most_at_once(job) == inf]
+    limited = of.keys() - free
+    rows = [
+        *(_probes_of_many(conn, ids=free).all() if free else ()),
+        *(_probes_and_count(conn, ids=limited).all() if limited else ()),
+    ]
+    return {job_id: OpenWork(int(n), bool(w), bool(f), bool(q)) for job_id, n, w, f, q in rows}
+
+
+@prepared
+def _probes_and_count(dialect: Answers) -> Select[Any]:
     running = select(func.count()).select_from(executions).where(RUNNING, _MINE)
     return _probes(dialect, running.scalar_subquery())
 
 
 @prepared
-def _open_work_of_many(dialect: Answers) -> Select[Any]:
-    return _probes(dialect, exists(select(executions.c.id).where(RUNNING, _MINE)))
+def _probes_of_many(dialect: Answers) -> Select[Any]:
+    return _probes(dialect, _any(RUNNING))
+
+
+def _any(*those: ColumnElement[bool] | TextClause) -> ColumnElement[bool]:
+    """Not EXISTS: of two such PostgreSQL may gather the backlog of all jobs first, to look them up in it."""
+    one = select(executions.c.id).where(_MINE, *those).limit(literal_column("1"))
+    return one.scalar_subquery().is_not(None)
 
 
 def _probes(dialect: Answers, running: ColumnElement[Any]) -> Select[Any]:
     """Probes of the index of open executions: the cost does not grow with the backlog of a job."""
-    waiting = exists(select(executions.c.id).where(WAITING, _MINE))
-    forced = exists(select(executions.c.id).where(WAITING, _MINE, executions.c.cause.in_(_FORCED)))
-    turn = executions.c.wait_reason == WaitReason.OVERLAP.value
-    queueing = exists(
-        select(executions.c.id).where(PENDING, _MINE, turn, executions.c.available_at.is_(None))
-    )
+    waiting = _any(QUEUED) | _any(PENDING)  # one for both would not go along the index
+    forced = or_(*(_any(state, executions.c.cause == by) for by in _FORCED for state in (QUEUED, PENDING)))
+    queueing = _any(PENDING, _TURN)
     query = select(jobs.c.id, running, waiting, forced, queueing)
     return query.where(dialect.listed(jobs.c.id, "ids"))
-
-
-def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
-    """Where runs may overlap nobody asks how many there are."""
-    free = [job_id for job_id, job in of.items() if most_at_once(job) == inf]
-    limited = of.keys() - free
-    rows = [
-        *(_open_work_of_many(conn, ids=free).all() if free else ()),
-        *(_open_work(conn, ids=limited).all() if limited else ()),
-    ]
-    return {
-        job_id: OpenWork(running=int(n), waiting=bool(w), forced=bool(f), queueing=bool(q))
-        for job_id, n, w, f, q in rows
-    }
 
 
 def open_work_of(conn: Connection, job: Job) -> OpenWork:

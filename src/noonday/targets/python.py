@@ -32,7 +32,9 @@ class PythonRunner:
         return knows_task(task, self._config.tasks, self._config.task_modules)
 
     async def run(self, run: Run, target: PythonTarget) -> Outcome:
-        found = await find_task(target.task, self._config.tasks, self._config.task_modules)
+        found: Task | Outcome | None = self._config.tasks.get(target.task)
+        if found is None:
+            found = await find_task(target.task, self._config.tasks, self._config.task_modules)
         if not isinstance(found, Task):
             return found
         async with Reporter(run) as reporter:
@@ -121,12 +123,12 @@ def context_of(
 ) -> RunContext:
     execution = run.claim.execution
     return RunContext(
-        execution_id=execution.id,
-        attempt=execution.attempt,
-        scheduled_for=execution.scheduled_for,
-        job_name=run.claim.job.name,
-        config=run.config,
-        report=report,
-        write=run.output,
-        asked_to_stop=asked_to_stop,
+        execution.id,
+        execution.attempt,
+        execution.scheduled_for,
+        run.claim.job.name,
+        run.config,
+        report,
+        run.output,
+        asked_to_stop,
     )
