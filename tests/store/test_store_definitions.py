@@ -72,7 +72,7 @@ CHANGES: list[dict[str, Any]] = [
 
 def read(db: Database) -> dict[str, Job | RowError]:
     def look(conn: Connection) -> dict[str, Job | RowError]:
-        return jobs_of(conn, conn.execute(select(*KEPT)).mappings().all())
+        return jobs_of(conn, conn.execute(select(*KEPT)).all())
 
     return db.read_now(look)
 

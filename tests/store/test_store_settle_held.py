@@ -1,4 +1,4 @@
-"""Ends told by those who ran them: of a success only the token is read, and all is as if everything were."""
+"""Ends told by those who ran them: of a success only the token is compared, and all is as if it were read."""
 
 from __future__ import annotations
 

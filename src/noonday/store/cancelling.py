@@ -9,10 +9,9 @@ from sqlalchemy import Connection, select, update
 
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.execution import Execution, ExecutionState
-from noonday.domain.job import Job
 from noonday.domain.lifecycle import next_after_completion
 from noonday.store import dialects
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.notices import JOBS, tell
 from noonday.store.reading import may_be_id
@@ -89,14 +88,11 @@ def _rest(conn: Connection, cancelled: list[Execution], now: datetime) -> None:
     """A cancelled run of a fixed-delay job still makes the next one due."""
     ids = list({one.job_id for one in cancelled})
     query = select(*KEPT).where(dialects.of(conn).among(jobs.c.id, ids))
-    rows = {row["id"]: row for row in conn.execute(query).mappings()}
-    found = {i: job for i, job in jobs_of(conn, rows.values()).items() if isinstance(job, Job)}
+    found = readable_jobs(conn, conn.execute(query).all())
     for one in cancelled:
         job = found.get(one.job_id)
         if job is not None and rearms(job, one):
             again = next_after_completion(job, now)
             conn.execute(update(jobs).where(jobs.c.id == job.id).values(next_run_at=again))
             tell(conn, JOBS)
-    rows = {row["id"]: row for row in conn.execute(query).mappings()}
-    rested = {i: job for i, job in jobs_of(conn, rows.values()).items() if isinstance(job, Job)}
-    rest(conn, rested, now)
+    rest(conn, readable_jobs(conn, conn.execute(query).all()), now)

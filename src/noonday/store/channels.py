@@ -14,7 +14,7 @@ from noonday.domain.job import Job, JobState
 from noonday.domain.trigger import config_of
 from noonday.ports import Message
 from noonday.store import dialects, triggered
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.planning import plan
 from noonday.store.tables import HAS_CHANNEL, jobs
 
@@ -56,10 +56,10 @@ def _listening(conn: Connection, channels: Collection[str]) -> dict[str, list[Jo
     """Locked, always in the same order: nobody waits in a circle."""
     dialect = dialects.of(conn)
     query = select(*KEPT).where(*_WANTED, dialect.among(jobs.c.trigger_channel, channels)).order_by(jobs.c.id)
-    rows = conn.execute(dialect.locked(query, jobs)).mappings().all()
+    rows = conn.execute(dialect.locked(query, jobs)).all()
     found: dict[str, list[Job]] = defaultdict(list)
-    for job in jobs_of(conn, rows).values():
-        if isinstance(job, Job) and job.trigger.channel:
+    for job in readable_jobs(conn, rows).values():
+        if job.trigger.channel:
             found[job.trigger.channel].append(job)
     return found
 

@@ -28,7 +28,7 @@ from noonday.ports import Claim
 from noonday.store import dialects, facts, notices
 from noonday.store.candidates import ClaimOrder, Search, claimable_among, whole
 from noonday.store.columns import Instant
-from noonday.store.definitions import jobs_by_id
+from noonday.store.definitions import jobs_of
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import Waiting, started_fields, waiting_fields
 from noonday.store.prepared import prepared
@@ -125,7 +125,7 @@ class _Batch:
     idle: dict[str, Job] = field(default_factory=dict)  # jobs of which a turn may be left over
 
     def decide(self, candidates: Sequence[Waiting], kept: Mapping[str, Sequence[Any]]) -> list[Claim]:
-        found = jobs_by_id(self.conn, [kept[job_id] for job_id in {one.job_id for one in candidates}])
+        found = jobs_of(self.conn, [kept[job_id] for job_id in {one.job_id for one in candidates}])
         known = {job_id: job for job_id, job in found.items() if isinstance(job, Job)}
         tallies = self._tallies(known)
         above = {parent for job in known.values() for parent in job.depends_on}

@@ -12,15 +12,15 @@ from noonday.domain.job import Job
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
 from noonday.store.quick_rows import defining_columns, job_of, read_definition
-from noonday.store.reading import Row, RowError
-from noonday.store.rows import KEPT_NAMES, kept_values
+from noonday.store.reading import RowError
+from noonday.store.rows import KEPT_NAMES
 from noonday.store.tables import jobs
 
-__all__ = ["KEPT", "KEPT_NAMES", "jobs_by_id", "jobs_from", "jobs_of"]
+__all__ = ["KEPT", "KEPT_NAMES", "jobs_from", "jobs_of", "readable_jobs"]
 
 GENERATION: Final = 10_000  # two generations are held at most
 
-# What a caller must select to make a Job through this cache.
+# What a caller must select first to make a Job through this cache.
 KEPT: Final = tuple(jobs.c[name] for name in KEPT_NAMES)
 
 
@@ -56,19 +56,19 @@ class _Shelf:
 _shelves: WeakKeyDictionary[Engine, _Shelf] = WeakKeyDictionary()
 
 
-def jobs_of(conn: Connection, rows: Iterable[Row]) -> dict[str, Job | RowError]:
-    """The jobs of rows that have the KEPT columns: the definition from memory, the rest from the row."""
-    return jobs_by_id(conn, [kept_values(row) for row in rows])
-
-
-def jobs_by_id(conn: Connection, rows: Sequence[Sequence[Any]]) -> dict[str, Job | RowError]:
-    """As `jobs_of`, of rows that begin with the KEPT columns."""
+def jobs_of(conn: Connection, rows: Sequence[Sequence[Any]]) -> dict[str, Job | RowError]:
+    """The jobs of rows that begin with the KEPT columns: the definition from memory, the rest from them."""
     made = zip(rows, jobs_from(conn, rows), strict=True)
     return {row[0]: job for row, job in made if job is not None}
 
 
+def readable_jobs(conn: Connection, rows: Sequence[Sequence[Any]]) -> dict[str, Job]:
+    """As `jobs_of`, without those that cannot be read, in the order of the rows."""
+    return {job_id: job for job_id, job in jobs_of(conn, rows).items() if isinstance(job, Job)}
+
+
 def jobs_from(conn: Connection, rows: Iterable[Sequence[Any]]) -> list[Job | RowError | None]:
-    """As `jobs_by_id`, one for each row; None if the job is gone."""
+    """As `jobs_of`, one for each row; None if the job is gone."""
     shelf = _shelves.setdefault(conn.engine, _Shelf())
     wanted, missing = [], []
     for row in rows:

@@ -10,7 +10,7 @@ from sqlalchemy import text as sql
 
 from noonday.domain.job import Job
 from noonday.store.columns import Instant
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
 from noonday.store.tables import CLEAN, jobs
@@ -21,9 +21,8 @@ _ENDING: Final = sql("jobs.paused_until IS NOT NULL")
 
 def over(conn: Connection, now: datetime, limit: int = 200) -> list[Job]:
     """Paused jobs whose pause has ended by now, locked, the earliest first."""
-    rows = _over(conn, now=now, count=limit).mappings().all()
-    found = jobs_of(conn, rows)
-    return [job for row in rows if isinstance(job := found[row["id"]], Job)]
+    rows = _over(conn, now=now, count=limit).all()
+    return list(readable_jobs(conn, rows).values())
 
 
 @prepared

@@ -121,14 +121,14 @@ KEPT_FIELDS: Final = {
     "current_retry_count": "retry_count",
 }
 KEPT_NAMES: Final = tuple(KEPT_FIELDS)
-kept_values = itemgetter(*KEPT_NAMES)
+_kept_in = itemgetter(*KEPT_NAMES)
 _STATUS: Final = KEPT_NAMES.index("status")
 _STATES: Final = {state.value: state for state in JobState}
 
 
 def kept_from_row(row: Row) -> dict[str, Any]:
     """What the scheduler keeps, as arguments of Job; the id is not among them."""
-    values = kept_values(row)
+    values = _kept_in(row)
     made = dict(zip(KEPT_FIELDS.values(), values, strict=True)) | {"state": state_of(values)}
     del made["id"]
     return made

@@ -19,7 +19,7 @@ from noonday.domain.schedule import Manual, Timing
 from noonday.domain.target import FetchTarget
 from noonday.ports import Claim
 from noonday.store import breakers, chains, dialects, outbox
-from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_by_id
+from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_of
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import (
     COLUMNS,
@@ -78,7 +78,7 @@ def settle_held(
 ) -> set[ExecutionId]:
     """As `settle`, for endings told by those who ran them; the ids of those that were not stale.
 
-    Most runs succeed: of those only the tokens are read.
+    Most runs succeed: of those only the tokens are compared.
     """
     told = {ending.execution_id: ending for ending in endings}
     if not told:
@@ -142,7 +142,7 @@ def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execu
 
 def _readable(conn: Connection, rows: Sequence[Sequence[Any]], now: datetime) -> dict[str, Job]:
     """A run whose job became unreadable meanwhile still ends, only without retries."""
-    found = jobs_by_id(conn, rows)
+    found = jobs_of(conn, rows)
     if bad := [row for row in rows if isinstance(found.get(row[0]), RowError)]:
         found |= {row[0]: _stand_in(row, now) for row in bad}
     return cast(dict[str, Job], found)

@@ -9,9 +9,8 @@ from sqlalchemy import Connection, select, update
 
 from noonday.domain.dependency import Waiting, readiness
 from noonday.domain.execution import WaitReason
-from noonday.domain.job import Job
 from noonday.store import dialects, facts
-from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.execution_rows import COLUMNS, FIELDS, read_execution
 from noonday.store.notices import WORK, tell
 from noonday.store.releasing import children_of, give_turns, release_dependants, revive
@@ -59,8 +58,8 @@ def _missed_turns(conn: Connection, now: datetime) -> int:
     )
     dialect = dialects.of(conn)
     query = select(*KEPT).where(jobs.c.id.in_(waiting))
-    rows = conn.execute(dialect.skip_locked(query, jobs)).mappings().all()
-    found = {i: job for i, job in jobs_of(conn, rows).items() if isinstance(job, Job)}
+    rows = conn.execute(dialect.skip_locked(query, jobs)).all()
+    found = readable_jobs(conn, rows)
     if not found:
         return 0
     work = {
@@ -84,15 +83,14 @@ def _missed_parents(conn: Connection, now: datetime) -> int:
     )
     rows = conn.execute(dialect.skip_locked(query, executions, jobs)).all()
     width = len(FIELDS)
-    kept = [dict(zip(KEPT_NAMES, row[width:], strict=True)) for row in rows]
-    found = jobs_of(conn, kept)
-    above = {p for job in found.values() if isinstance(job, Job) for p in job.depends_on}
+    found = readable_jobs(conn, [row[width:] for row in rows])
+    above = {p for job in found.values() for p in job.depends_on}
     parents = facts.parents(conn, above, now)
     ready = []
     for row in rows:
         execution = read_execution(row)
-        job = found[execution.job_id]
-        if not isinstance(job, Job) or not parents.by_id.keys() >= set(job.depends_on):
+        job = found.get(execution.job_id)
+        if job is None or not parents.by_id.keys() >= set(job.depends_on):
             continue
         seen = [parents.by_id[p].seen_from(p, execution) for p in job.depends_on]
         verdict = readiness(seen, covers_from=execution.covers_from, last_run_at=job.last_run_at)

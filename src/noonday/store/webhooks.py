@@ -14,7 +14,7 @@ from noonday.domain.execution import Execution
 from noonday.domain.job import Job, JobState
 from noonday.domain.webhooks import Patterns, pattern_of
 from noonday.store import dialects, triggered
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.owners import owned_by
 from noonday.store.planning import plan
 from noonday.store.tables import HAS_WEBHOOK, jobs
@@ -73,8 +73,8 @@ def _waiting(conn: Connection, call: Call, candidates: Collection[str]) -> list[
     query = select(*KEPT).where(*_WANTED, dialect.among(jobs.c.id, candidates)).order_by(jobs.c.id)
     if call.service is not None:
         query = query.where(owned_by(conn, call.service))
-    rows = conn.execute(dialect.locked(query, jobs)).mappings().all()
-    found = [job for job in jobs_of(conn, rows).values() if isinstance(job, Job)]
+    rows = conn.execute(dialect.locked(query, jobs)).all()
+    found = readable_jobs(conn, rows).values()
     still = Patterns(
         (job.trigger.webhook, job.id)
         for job in found

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from noonday.domain.job import Job
 from noonday.store import dialects, meta
-from noonday.store.definitions import KEPT, jobs_of
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
 from noonday.store.tables import ARMED, CLEAN, ZONED, jobs
@@ -48,6 +48,5 @@ def waiting(conn: Connection, zone: str, after: datetime, beyond: str, limit: in
         .order_by(jobs.c.id)
         .limit(limit)
     )
-    rows = conn.execute(dialects.of(conn).locked(query, jobs)).mappings().all()
-    found = jobs_of(conn, rows)
-    return [job for row in rows if isinstance(job := found[row["id"]], Job)]
+    rows = conn.execute(dialects.of(conn).locked(query, jobs)).all()
+    return list(readable_jobs(conn, rows).values())
