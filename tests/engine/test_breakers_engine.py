@@ -349,7 +349,7 @@ async def test_a_store_that_is_down_breaks_no_run_and_forgets_no_failure(
     def fails() -> None:
         breakers.after(Claim(job, a_running_execution(job=job)), Failed(error="refused", down=True))
 
-    async def down(_: object) -> None:
+    async def down(_: object, **how: bool) -> None:
         fails()  # while the write is under way
         raise Unavailable("the database is not available")
 

@@ -186,7 +186,7 @@ async def test_while_the_database_is_away_it_keeps_what_fits(
 ) -> None:
     made = publisher(sqlite_db, most=3)
 
-    async def away(_: object) -> None:
+    async def away(_: object, **how: bool) -> None:
         made.started(a_claim(), SECOND)  # meanwhile
         raise StoreDown
 

@@ -28,9 +28,9 @@ async def test_it_starts_nothing_on_a_lease_that_died_before_the_claim_came_back
     await scheduler.engine.planner.run_once()
     write = scheduler.db.write
 
-    async def standing_still(done: Callable[[Connection], T]) -> T:
+    async def standing_still(done: Callable[[Connection], T], **how: bool) -> T:
         scheduler.clock.advance(seconds=31)  # the lease is 30 s, counted from when it was asked for
-        return await write(done)
+        return await write(done, **how)
 
     monkeypatch.setattr(scheduler.db, "write", standing_still)
     await scheduler.engine.worker.run_once()

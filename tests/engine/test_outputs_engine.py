@@ -114,7 +114,7 @@ async def test_a_store_that_fails_costs_no_line(
     assert text_of(await of_only(scheduler, "talks")) == "before\nafter\n"
 
 
-async def _fails(_: object) -> None:
+async def _fails(_: object, **how: bool) -> None:
     raise ConnectionError
 
 
@@ -194,8 +194,8 @@ async def test_a_commit_whose_answer_is_lost_is_not_written_twice(
     actor = scheduler.engine.outputs
     real, write = actor.run_once, scheduler.db.write
 
-    async def stored_unheard(work: Callable[[Connection], object]) -> object:
-        await write(work)
+    async def stored_unheard(work: Callable[[Connection], object], **how: bool) -> object:
+        await write(work, **how)
         raise CommitUnknown
 
     async def unheard() -> None:

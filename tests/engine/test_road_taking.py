@@ -213,7 +213,7 @@ async def test_with_the_store_down_nothing_starts_and_no_message_is_lost(
         for _ in range(3):
             await put(one, road, job)
 
-        async def down(work: object) -> None:
+        async def down(work: object, **how: bool) -> None:
             raise Unavailable("the store is down")
 
         with pytest.MonkeyPatch.context() as patch:

@@ -116,7 +116,7 @@ async def test_messages_wait_here_while_the_database_is_away(
     receiver = Script(*said(3))
     triggers = listening(scheduler, receiver, Reign(), Fired())
 
-    async def down(_: object) -> None:
+    async def down(_: object, **how: bool) -> None:
         raise Unavailable("the database is not available")
 
     with monkeypatch.context() as outage:
@@ -133,8 +133,8 @@ async def test_an_unknown_commit_starts_nothing_twice(
     await event_job(scheduler)
     triggers = listening(scheduler, Script(*said()), Reign(), Fired())
 
-    async def lost(db: Database, work: Callable[..., object]) -> object:
-        await Database.write(db, work)
+    async def lost(db: Database, work: Callable[..., object], **how: bool) -> object:
+        await Database.write(db, work, **how)
         raise CommitUnknown
 
     with monkeypatch.context() as outage:

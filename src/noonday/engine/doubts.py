@@ -35,7 +35,7 @@ class Doubts:
 
     async def claim(self, order: ClaimOrder, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         try:
-            return await (self._db.write(work, serially=True) if serially else self._db.write(work))
+            return await self._db.write(work, serially=serially)
         except CommitUnknown:
             self._marks.add(order.mark)
             raise
