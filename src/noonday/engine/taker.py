@@ -17,8 +17,8 @@ from noonday.clock import Clock
 from noonday.domain.errors import RoadDown
 from noonday.domain.execution import ExecutionId, Road
 from noonday.engine.counters import Counters
-from noonday.engine.crowd import Crowd
 from noonday.engine.loop import Actor, Wish, is_outage
+from noonday.engine.meetings import Meetings
 from noonday.engine.slots import LONGEST_WAIT, Slots
 from noonday.engine.streams import Streams
 from noonday.ports import Delivery, Telemetry
@@ -79,7 +79,7 @@ class Taker(Actor):
         self._counters = counters
         self._telemetry = telemetry
         self._config = config
-        self._crowd = Crowd(clock)
+        self._meetings = Meetings(clock)
         self._kept: dict[ExecutionId, _Kept] = {}
         self._empty = asyncio.Event()  # set while nothing of the road is in its hands
         self._empty.set()
@@ -209,13 +209,13 @@ class Taker(Actor):
         ids = [one.delivery.execution_id for one in mine]
         order = self._order(len(ids))
         claim = partial(executions.claim_these, order=order, ids=ids)
-        self._begin(await self._doubts.claim(order, claim, serially=self._crowd.here), claimed_at)
+        self._begin(await self._doubts.claim(order, claim, serially=self._meetings.lately), claimed_at)
 
     def _begin(self, taken: Taken, claimed_at: float) -> None:
         now, clock = self.clock.now(), self.clock.monotonic()
         for execution_id, due_at in taken.later.items():
             if due_at <= now:
-                self._crowd.met()
+                self._meetings.noted()
             if one := self._kept.get(execution_id):
                 one.try_at = clock + max(_AGAIN, (due_at - now).total_seconds())
         started = [one for claim in taken.claims if (one := self._kept.pop(claim.execution.id, None))]

@@ -10,8 +10,8 @@ from typing import Final
 
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
-from noonday.engine.crowd import Crowd
 from noonday.engine.loop import Actor, Wish
+from noonday.engine.meetings import Meetings
 from noonday.engine.pace import Lead
 from noonday.engine.slots import LONGEST_WAIT, Slots
 from noonday.engine.streams import Streams
@@ -61,7 +61,7 @@ class Worker(Actor):
         self._doubts = slots.hands.doubts
         self._config = config
         self._lead = Lead(config.lead)
-        self._crowd = Crowd(clock)
+        self._meetings = Meetings(clock)
         self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
@@ -86,7 +86,7 @@ class Worker(Actor):
         if next_at is None:
             return None
         if not claims and next_at <= asked_at:
-            self._crowd.met()
+            self._meetings.noted()
             pause, self._pause = self._pause, min(self._pause * 2, _STILL_LOCKED)
             return pause
         self._pause = _LOCKED_ELSEWHERE
@@ -105,7 +105,7 @@ class Worker(Actor):
             lead=self._lead.span,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
-        claims, next_at = await self._doubts.claim(order, look, serially=self._crowd.here)
+        claims, next_at = await self._doubts.claim(order, look, serially=self._meetings.lately)
         self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)

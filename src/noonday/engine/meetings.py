@@ -9,7 +9,7 @@ from noonday.clock import Clock
 _LATELY: Final = 1.0  # seconds
 
 
-class Crowd:
+class Meetings:
     """A claim passes by the jobs that an end is being written for. Where it found nothing else it would only
     come again and again; where jobs are many it had better not wait.
     """
@@ -18,9 +18,9 @@ class Crowd:
         self._clock = clock
         self._until = float("-inf")
 
-    def met(self) -> None:
+    def noted(self) -> None:
         self._until = self._clock.monotonic() + _LATELY
 
     @property
-    def here(self) -> bool:
+    def lately(self) -> bool:
         return self._clock.monotonic() < self._until
