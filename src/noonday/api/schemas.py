@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from noonday.api.bodies import JobBody
 from noonday.api.schedules import apply_timing, instant_text, number, timing_json, to_timing
@@ -85,25 +85,18 @@ def apply_body(body: JobBody, job: Job, now: datetime, defaults: JobDefaults = D
     return _applied(body, replace(job, timing=timing, target=target), defaults)
 
 
-# What the body says of each, under names of its own.
-_POLICIES: Final = {
-    "misfire": frozenset({"misfire_grace_seconds", "coalesce", "catch_up"}),
-    "overlapping": frozenset({"max_instances", "overlap"}),
-    "retry": frozenset({"max_retries", "retry_backoff_seconds", "retry_jitter", "on_lost"}),
-    "trigger": frozenset({"trigger_webhook", "trigger_channel"}),
-    "retention": frozenset({"retention_runs", "retention_days"}),
-}
-
-
 def _applied(body: JobBody, job: Job, defaults: JobDefaults) -> Job:
+    named = body.model_fields_set
+
     def pick(name: str, current: Any, default: Any) -> Any:
-        if name not in body.model_fields_set:
+        if name not in named:
             return current
         value = getattr(body, name)
         return default if value is None else value
 
     def span(name: str, current: timedelta, default: timedelta) -> timedelta:
-        return timedelta(seconds=pick(name, current.total_seconds(), default.total_seconds()))
+        found = pick(name, current, default)
+        return found if isinstance(found, timedelta) else timedelta(seconds=found)
 
     def secretive(name: str, current: Mapping[str, Any]) -> Mapping[str, Any]:
         given = pick(name, current, {})
@@ -111,32 +104,6 @@ def _applied(body: JobBody, job: Job, defaults: JobDefaults) -> Job:
         return made
 
     misfire, overlaps, retry = job.misfire, job.overlapping, job.retry
-    policies: dict[str, Callable[[], Any]] = {
-        "misfire": lambda: MisfirePolicy(
-            grace=span("misfire_grace_seconds", misfire.grace, defaults.misfire.grace),
-            coalesce=pick("coalesce", misfire.coalesce, defaults.misfire.coalesce),
-            catch_up=CatchUp(pick("catch_up", misfire.catch_up, defaults.misfire.catch_up)),
-        ),
-        "overlapping": lambda: OverlapPolicy(
-            max_instances=pick("max_instances", overlaps.max_instances, defaults.overlapping.max_instances),
-            overlap=Overlap(pick("overlap", overlaps.overlap, defaults.overlapping.overlap)),
-        ),
-        "retry": lambda: RetryPolicy(
-            max_retries=pick("max_retries", retry.max_retries, defaults.retry.max_retries),
-            backoff=span("retry_backoff_seconds", retry.backoff, defaults.retry.backoff),
-            jitter=pick("retry_jitter", retry.jitter, defaults.retry.jitter),
-            on_lost=OnLost(pick("on_lost", retry.on_lost, defaults.retry.on_lost)),
-        ),
-        "trigger": lambda: Trigger(
-            webhook=pick("trigger_webhook", job.trigger.webhook, None),
-            channel=pick("trigger_channel", job.trigger.channel, None),
-        ),
-        "retention": lambda: Retention(
-            runs=pick("retention_runs", job.retention.runs, None),
-            days=pick("retention_days", job.retention.days, None),
-        ),
-    }
-    named = [name for name, fields in _POLICIES.items() if not fields.isdisjoint(body.model_fields_set)]
     return replace(
         job,
         name=pick("name", job.name, job.name),
@@ -147,7 +114,29 @@ def _applied(body: JobBody, job: Job, defaults: JobDefaults) -> Job:
         metadata=secretive("metadata", job.metadata),
         lane=Lane(pick("priority", job.lane, Lane.NORMAL)),
         timeout=span("timeout_seconds", job.timeout, defaults.timeout),
-        **{name: policies[name]() for name in named},
+        misfire=MisfirePolicy(
+            grace=span("misfire_grace_seconds", misfire.grace, defaults.misfire.grace),
+            coalesce=pick("coalesce", misfire.coalesce, defaults.misfire.coalesce),
+            catch_up=CatchUp(pick("catch_up", misfire.catch_up, defaults.misfire.catch_up)),
+        ),
+        overlapping=OverlapPolicy(
+            max_instances=pick("max_instances", overlaps.max_instances, defaults.overlapping.max_instances),
+            overlap=Overlap(pick("overlap", overlaps.overlap, defaults.overlapping.overlap)),
+        ),
+        retry=RetryPolicy(
+            max_retries=pick("max_retries", retry.max_retries, defaults.retry.max_retries),
+            backoff=span("retry_backoff_seconds", retry.backoff, defaults.retry.backoff),
+            jitter=pick("retry_jitter", retry.jitter, defaults.retry.jitter),
+            on_lost=OnLost(pick("on_lost", retry.on_lost, defaults.retry.on_lost)),
+        ),
+        trigger=Trigger(
+            webhook=pick("trigger_webhook", job.trigger.webhook, None),
+            channel=pick("trigger_channel", job.trigger.channel, None),
+        ),
+        retention=Retention(
+            runs=pick("retention_runs", job.retention.runs, None),
+            days=pick("retention_days", job.retention.days, None),
+        ),
         depends_on=tuple(pick("depends_on", job.depends_on, ())),
         on_success_of=tuple(pick("on_success_of", job.on_success_of, ())),
         scheduler_version=pick("scheduler_version", job.scheduler_version, defaults.scheduler_version),

@@ -28,7 +28,7 @@ __all__ = ["Burst", "Commit", "Drain", "Steady", "burst", "commit", "drain", "la
 
 JOBS: Final = 10  # kinds of work among the runs of a backlog
 LEAD: Final = 2.0  # seconds between the last job stored and the first due moment
-_SETTLED: Final = 0.5  # seconds before the first due moment from which the machine is watched
+_WATCHED: Final = 0.5  # seconds before the first due moment from which the machine is watched
 _PATIENCE: Final = 10.0  # seconds after the last due moment for those that are late
 
 
@@ -111,7 +111,7 @@ async def steady(place: Place, rate: int, seconds: int, slots: int) -> Steady:
         every = timedelta(seconds=1)
         made = [filling.recurring(machine.kind, at, every, runs=seconds) for at in spread]
         await asyncio.to_thread(filling.add, machine.db, made)
-        await asyncio.sleep(max(0.0, first.timestamp() - machine.now() - _SETTLED))
+        await asyncio.sleep(max(0.0, first.timestamp() - machine.now() - _WATCHED))
         async with watched() as stalls:
             await machine.all_started(rate * seconds, first.timestamp() + seconds + _PATIENCE - machine.now())
         await machine.all_settled(len(machine.marks))
