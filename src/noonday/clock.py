@@ -86,7 +86,7 @@ class SyncedClock(SystemClock):
         course = self._course
         if course is None:  # not told yet
             return super().now()
-        return _EPOCH + timedelta(seconds=course.at(self.monotonic()))
+        return datetime.fromtimestamp(course.at(self.monotonic()), UTC)
 
     def adjust(self, now: datetime, at: float) -> timedelta:
         """It was `now` when the monotonic clock read `at`. Returns how far this clock was behind."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import repeat
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from sqlalchemy import Column, Dialect, Table
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from noonday.store.columns import Instant, Json, instant_text
+from noonday.store.columns import Instant, Json, instant_text, iso_text
 from noonday.store.jsontext import dumps
 
 Values = Mapping[str, Any]
 Columns = Mapping[str, Sequence[Any]]
 Converter = Callable[[Any], Any]
 Prepared = tuple[str, tuple[Converter, ...]]
+_MANY: Final = 8  # rows
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def _plain(value: Any) -> Any:
@@ -44,11 +46,19 @@ def array_text(values: Sequence[Any]) -> str:
     """A PostgreSQL array of one kind of values as text; the driver's own way takes ten times as long."""
     kind = next((type(value) for value in values if value is not None), int)
     if issubclass(kind, str):
-        items = [None if v is None else v.replace("\\", r"\\").replace('"', r"\"") for v in values]
-        return "{" + ",".join(["NULL" if item is None else f'"{item}"' for item in items]) + "}"
+        return _array_of_texts(values)
     if issubclass(kind, datetime):
-        return "{" + ",".join(["NULL" if v is None else f'"{v.isoformat()}"' for v in values]) + "}"
-    return "{" + ",".join(["NULL" if v is None else str(v) for v in values]) + "}"
+        return "{" + ",".join(["NULL" if value is None else iso_text(value) for value in values]) + "}"
+    return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"
+
+
+def _array_of_texts(values: Sequence[str | None]) -> str:
+    if None not in values:
+        text = '","'.join(cast(Sequence[str], values))
+        if "\\" not in text and text.count('"') == 2 * (len(values) - 1):  # nothing in them is to be escaped
+            return f'{{"{text}"}}'
+    items = [None if v is None else v.replace("\\", r"\\").replace('"', r"\"") for v in values]
+    return "{" + ",".join(["NULL" if item is None else f'"{item}"' for item in items]) + "}"
 
 
 def columns_of(
@@ -86,10 +96,18 @@ def sqlite_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...
 
 
 @lru_cache(maxsize=256)
-def sqlite_update(table: Table, columns: tuple[str, ...]) -> Prepared:
-    changes = ", ".join(f"{name} = ?" for name in columns[:-1])
-    sql = f"UPDATE {table.name} SET {changes} WHERE {columns[-1]} = ?"  # noqa: S608 - own names
-    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
+def sqlite_update(table: Table, shared: tuple[str, ...], single: tuple[str, ...], at_once: bool) -> str:
+    """The last of `single` names the row. At once: for rows that come as one JSON array of arrays."""
+    changes = [f"{name} = ?" for name in shared]
+    if not at_once:
+        changes += [f"{name} = ?" for name in single[:-1]]
+        return f"UPDATE {table.name} SET {', '.join(changes)} WHERE {single[-1]} = ?"  # noqa: S608 - own names
+    fields = [f"json_extract(u.value, '$[{place}]')" for place in range(len(single))]
+    changes += [f"{name} = {field}" for name, field in zip(single[:-1], fields, strict=False)]
+    return (
+        f"UPDATE {table.name} SET {', '.join(changes)} "  # noqa: S608 - own names
+        f"FROM json_each(?) AS u WHERE {table.name}.{single[-1]} = {fields[-1]}"
+    )
 
 
 _POSTGRES: Dialect = cast(Any, PGDialect)()
@@ -113,19 +131,25 @@ def postgres_converters(table: Table, columns: tuple[str, ...]) -> tuple[Convert
     return tuple(_converter(table.c[name], _plain) for name in columns)
 
 
+@lru_cache(maxsize=256)
+def sqlite_converters(table: Table, columns: tuple[str, ...]) -> tuple[Converter, ...]:
+    return tuple(_converter(table.c[name], _text_or_none) for name in columns)
+
+
 @lru_cache(maxsize=1024)
-def postgres_update(table: Table, columns: tuple[str, ...], same: tuple[bool, ...], held: bool) -> str:
-    kinds = {name: table.c[name].type.compile(_POSTGRES) for name in columns}
-    shared = [name for name, once in zip(columns, same, strict=False) if once]
-    single = [name for name in columns if name not in shared]
+def postgres_update(table: Table, shared: tuple[str, ...], single: tuple[str, ...], held: bool) -> str:
+    """The last of `single` names the row. The arrays are in SELECTs so that the planner does not see their
+    length: it would rather read all of a small table.
+    """
+    kinds = {name: table.c[name].type.compile(_POSTGRES) for name in (*shared, *single)}
     changes = [f"{name} = %s::{kinds[name]}" for name in shared]
     changes += [f"{name} = u.{name}" for name in single[:-1]]
     arrays = [f"(SELECT %s::{kinds[name]}[])" for name in single]
-    key = columns[-1]
+    key = single[-1]
     where = f"t.{key} = u.{key}"
     if held:
         arrays.append("(SELECT %s::text[])")
-        single.append("token")
+        single = (*single, "token")
         where += f" AND t.lease_token = u.token RETURNING t.{key}"
     return (
         f"UPDATE {table.name} AS t SET {', '.join(changes)} "  # noqa: S608 - own names
@@ -142,37 +166,47 @@ def keyed(rows: Sequence[Values], key: str) -> tuple[list[str], Columns]:
     return [row[key] for row in rows], {name: [row[name] for row in rows] for name in names}
 
 
-def sqlite_change(
-    table: Table, keyed: Keyed, each: Columns, same: Values
-) -> tuple[str, list[tuple[Any, ...]]]:
+def sqlite_change(table: Table, keyed: Keyed, each: Columns, same: Values) -> tuple[str, Any]:
+    """Many rows go in as one text: row by row the interpreter would be let go of and asked for each time."""
     key, keys = keyed
-    sql, converters = sqlite_update(table, (*same, *each, key))
-    shared = [repeat(convert(value)) for value, convert in zip(same.values(), converters, strict=False)]
-    single = [
-        _convert(values, convert)
-        for values, convert in zip(each.values(), converters[len(same) :], strict=False)
-    ]
-    return sql, list(zip(*shared, *single, keys, strict=False))
+    shared, single = _divided(each, same, sqlite_converters(table, (*same, *each)))
+    rows = list(zip(*single.values(), keys, strict=True))
+    if len(rows) >= _MANY and (text := _as_text(rows)):
+        return sqlite_update(table, (*shared,), (*single, key), at_once=True), (*shared.values(), text)
+    sql = sqlite_update(table, (*shared,), (*single, key), at_once=False)
+    return sql, [(*shared.values(), *row) for row in rows]
+
+
+def _as_text(rows: Sequence[tuple[Any, ...]]) -> str | None:
+    """None if something in them might not come out of JSON as it went in."""
+    try:
+        text = _encode(rows)
+    except (ValueError, TypeError):
+        return None
+    return None if "\\u" in text else text
 
 
 def postgres_change(
     table: Table, keyed: Keyed, each: Columns, same: Values, tokens: Sequence[str] | None = None
 ) -> tuple[str, tuple[Any, ...]]:
-    """A column of `each` in which all values are the same is sent once, not once for each row.
-
-    With `tokens` only rows that still have theirs are changed, and told.
-    """
+    """With `tokens` only rows that still have theirs are changed, and told."""
     key, keys = keyed
-    columns = (*same, *each, key)
-    converters = postgres_converters(table, columns)
-    values: list[Any] = [convert(value) for value, convert in zip(same.values(), converters, strict=False)]
-    once = [True] * len(same)
-    for found, convert in zip(each.values(), converters[len(same) :], strict=False):
-        equal = _alike(found, convert)
-        once.append(equal)
-        values.append(convert(found[0]) if equal else array_text(_convert(found, convert)))
-    sql = postgres_update(table, columns, tuple(once), tokens is not None)
-    shared = [value for value, equal in zip(values, once, strict=True) if equal]
-    single = [value for value, equal in zip(values, once, strict=True) if not equal]
-    held = () if tokens is None else (array_text(tokens),)
-    return sql, (*shared, *single, array_text(keys), *held)
+    shared, single = _divided(each, same, postgres_converters(table, (*same, *each)))
+    sql = postgres_update(table, (*shared,), (*single, key), tokens is not None)
+    arrays = [*single.values(), keys, *([] if tokens is None else [tokens])]
+    return sql, (*shared.values(), *map(array_text, arrays))
+
+
+def _divided(
+    each: Columns, same: Values, converters: Sequence[Converter]
+) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """A column of `each` in which all values are the same needs to be sent but once."""
+    converting = iter(converters)
+    shared = {name: convert(value) for (name, value), convert in zip(same.items(), converting, strict=False)}
+    single: dict[str, Sequence[Any]] = {}
+    for (name, values), convert in zip(each.items(), converting, strict=True):
+        if _alike(values, convert):
+            shared[name] = convert(values[0])
+        else:
+            single[name] = [convert(value) for value in values] if convert is not _plain else values
+    return shared, single

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final
@@ -22,22 +21,21 @@ def insert_runs(conn: Connection, columns: Columns, same: Values) -> int:
     """Those whose slot is still free; returns how many. All have the values of `same`."""
     each, same = _divided(columns, same)
     if conn.dialect.name == "sqlite":
-        once, many = _texts(executions, each, same, instant_text)
+        once, many = _texts(executions, each, same)
         sql, _ = bulk.sqlite_insert(executions, (*same, *each), SLOT)
         return conn.exec_driver_sql(sql, _rows(once, many)).rowcount
-    once, many = _texts(executions, each, same, datetime.isoformat)
     sql = _postgres_insert(tuple(each), tuple(same))
-    return conn.exec_driver_sql(sql, (*once, *map(_array, many))).rowcount
+    return conn.exec_driver_sql(sql, (*same.values(), *map(bulk.array_text, each.values()))).rowcount
 
 
 def move_cursors(conn: Connection, columns: Columns) -> None:
     """Of jobs that are locked; the id comes last. The counts grow by what is told, the cursor is set."""
     each, same = _divided(columns, {})
     if conn.dialect.name != "sqlite":
-        once, many = _texts(jobs, each, same, datetime.isoformat)
-        conn.exec_driver_sql(_postgres_move(tuple(each), tuple(same)), (*once, *map(_array, many)))
+        sql = _postgres_move(tuple(each), tuple(same))
+        conn.exec_driver_sql(sql, (*same.values(), *map(bulk.array_text, each.values())))
         return
-    once, many = _texts(jobs, each, same, instant_text)
+    once, many = _texts(jobs, each, same)
     if len(each) == 1:
         ids = dialects.of(conn).many(each["id"])
         conn.exec_driver_sql(_sqlite_move((), tuple(same)), (*once, ids))
@@ -60,44 +58,20 @@ def _rows(once: Sequence[Any], many: Sequence[Sequence[Any]]) -> list[tuple[Any,
     return list(zip(*map(repeat, once), *many, strict=False))
 
 
-def _texts(
-    table: Table, each: Columns, same: Values, convert: Callable[[datetime], str]
-) -> tuple[list[Any], list[Sequence[Any]]]:
-    """The values of both, with instants as text.
-
-    Many are one object with that of another column: a run is available when it is due, and covers the time
-    since the one before it.
-    """
+def _texts(table: Table, each: Columns, same: Values) -> tuple[list[Any], list[Sequence[Any]]]:
+    """The values of both, with instants as text."""
     instants = _instants(table)
-    once = [value and convert(value) if name in instants else value for name, value in same.items()]
-    many: list[Sequence[Any]] = []
-    first: Sequence[Any] = ()
-    texts: Sequence[Any] = ()
-    for name, values in each.items():
-        if name not in instants:
-            many.append(values)
-        elif not first:
-            first, texts = values, [value and convert(value) for value in values]
-            many.append(texts)
-        else:
-            found = zip(values, first, texts, (None, *first), (None, *texts), strict=False)
-            many.append(
-                [
-                    text if value is due else earlier if value is before else value and convert(value)
-                    for value, due, text, before, earlier in found
-                ]
-            )
+    once = [value and instant_text(value) if name in instants else value for name, value in same.items()]
+    many = [
+        [value and instant_text(value) for value in values] if name in instants else values
+        for name, values in each.items()
+    ]
     return once, many
 
 
 @lru_cache
 def _instants(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.c if isinstance(column.type, Instant))
-
-
-def _array(values: Sequence[Any]) -> str:
-    """Of ids, instants and numbers, none of which needs to be quoted."""
-    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
 def _one_of(column: Column[Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from sqlalchemy import Dialect, Text, TypeDecorator
 from sqlalchemy.dialects import postgresql
@@ -14,7 +15,15 @@ from sqlalchemy.types import TypeEngine
 
 from noonday.store.jsontext import Unreadable, dumps, loads
 
+_REMEMBERED: Final = 16_384  # instants; a run's moment is written in half a dozen places
 
+
+@lru_cache(maxsize=_REMEMBERED)
+def iso_text(value: datetime) -> str:
+    return value.isoformat()
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def instant_text(value: datetime) -> str:
     """Fixed width, so that the order of texts is the order of instants."""
     if value.tzinfo is not UTC:

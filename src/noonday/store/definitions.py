@@ -29,7 +29,7 @@ class Definition(NamedTuple):
 
     revision: int
     updated_at: object  # too: a revision may have been rolled back and given again to something else
-    fields: tuple[Any, ...] | RowError
+    fields: dict[str, Any] | RowError
 
 
 class _Shelf:
@@ -96,7 +96,7 @@ def _whole(dialect: Answers) -> Select[Any]:
     return query.where(dialect.listed(jobs.c.id, "ids"))
 
 
-def _read(row: tuple[Any, ...]) -> tuple[Any, ...] | RowError:
+def _read(row: tuple[Any, ...]) -> dict[str, Any] | RowError:
     try:
         return read_definition(row)
     except RowError as exc:

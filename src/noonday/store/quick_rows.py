@@ -48,13 +48,13 @@ def defining_columns(dialect: Answers) -> list[ColumnElement[Any]]:
     return [plain(jobs.c[name], Text) if name in _JSON else jobs.c[name] for name in _NAMES]
 
 
-def read_definition(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def read_definition(row: tuple[Any, ...]) -> dict[str, Any]:
     """The fields DEFINED; raises RowError for a row that somebody made unreadable."""
     try:
-        return _quickly(row)
+        return dict(zip(DEFINED, _quickly(row), strict=True))
     except Exception:  # `rows` can tell what is wrong with it
         definition = definition_from_row(_parsed(dict(zip(_NAMES, row, strict=True))))
-        return tuple(definition[name] for name in DEFINED)
+        return {name: definition[name] for name in DEFINED}
 
 
 def _quickly(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -128,10 +128,10 @@ def _parsed(row: dict[str, Any]) -> dict[str, Any]:
 _KEPT: Final = tuple(KEPT_FIELDS.values())
 
 
-def job_of(definition: tuple[Any, ...], kept: Sequence[Any]) -> Job:
+def job_of(definition: dict[str, Any], kept: Sequence[Any]) -> Job:
     """As Job(...), of what people defined and a row that begins with the columns of KEPT_FIELDS."""
     state = state_of(kept)
-    made = dict(zip(_KEPT, kept, strict=False))
-    made.update(zip(DEFINED, definition, strict=True))
+    made = definition.copy()  # first: it costs a third of putting them in one by one
+    made.update(zip(_KEPT, kept, strict=False))
     made["state"] = state
     return Job.of(made)

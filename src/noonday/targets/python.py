@@ -32,9 +32,7 @@ class PythonRunner:
         return knows_task(task, self._config.tasks, self._config.task_modules)
 
     async def run(self, run: Run, target: PythonTarget) -> Outcome:
-        found: Task | Outcome | None = self._config.tasks.get(target.task)
-        if found is None:
-            found = await find_task(target.task, self._config.tasks, self._config.task_modules)
+        found = await find_task(target.task, self._config.tasks, self._config.task_modules)
         if not isinstance(found, Task):
             return found
         async with Reporter(run) as reporter:
