@@ -30,8 +30,8 @@ def a_run(job: Job, kind: tuple[ExecutionState, Cause, WaitReason | None], place
     made = a_running_execution if state is ExecutionState.RUNNING else an_execution
     due = NOON + place * SECOND
     waits = why is not None and state is ExecutionState.PENDING
-    moved = {"available_at": None, "wait_reason": why} if waits else {}
-    return replace(made(job=job, scheduled_for=due, cause=cause), state=state, **moved)
+    run = replace(made(job=job, scheduled_for=due, cause=cause), state=state)
+    return replace(run, available_at=None, wait_reason=why) if waits else run
 
 
 def expected(runs: list[Execution]) -> OpenWork:
