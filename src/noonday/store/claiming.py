@@ -259,7 +259,7 @@ class _Batch:
     def _write(self) -> None:
         dialect, now = dialects.of(self.conn), self.order.now
         self._write_claims()
-        dialect.update(self.conn, jobs, _locked(self.claims))
+        self._lock_jobs()
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
@@ -298,6 +298,23 @@ class _Batch:
             },
         )
 
+    def _lock_jobs(self) -> None:
+        """The lock that other tools read on the job: the lease of its newest run."""
+        newest = {claim.job.id: claim for claim in self.claims}
+        begun = [(one.job, one.execution) for one in newest.values()]
+        dialects.of(self.conn).change(
+            self.conn,
+            jobs,
+            [*newest],
+            each={
+                "lock_token": [one.lease_token for _, one in begun],
+                "last_run_at": [
+                    one.started_at if one.attempt == 1 else job.last_run_at for job, one in begun
+                ],
+            },
+            same={"status": "running", "lock_acquired_at": self.order.now},
+        )
+
 
 def _sent_back(one: Waiting) -> bool:
     return one.wait_reason == WaitReason.BREAKER
@@ -308,20 +325,3 @@ def _certain(one: Waiting, tally: _Tally) -> bool:
     since = tally.certain_since
     fresh = one.attempt == 0 and one.claimed_at is None and one.wait_reason is None
     return fresh and since is not None and one.available_at >= since and tally.running < tally.most
-
-
-def _locked(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """The lock that other tools read on the job: the lease of its newest run."""
-    newest = {claim.job.id: claim for claim in claims}
-    return [
-        {
-            "id": job_id,
-            "status": "running",
-            "lock_token": claim.execution.lease_token,
-            "lock_acquired_at": claim.execution.claimed_at,
-            "last_run_at": claim.execution.started_at
-            if claim.execution.attempt == 1
-            else claim.job.last_run_at,
-        }
-        for job_id, claim in newest.items()
-    ]
