@@ -102,12 +102,17 @@ def sqlite_update(table: Table, shared: tuple[str, ...], single: tuple[str, ...]
     if not at_once:
         changes += [f"{name} = ?" for name in single[:-1]]
         return f"UPDATE {table.name} SET {', '.join(changes)} WHERE {single[-1]} = ?"  # noqa: S608 - own names
-    fields = [f"json_extract(u.value, '$[{place}]')" for place in range(len(single))]
-    changes += [f"{name} = {field}" for name, field in zip(single[:-1], fields, strict=False)]
+    *changing, (key, named) = fields_of_rows(single).items()
+    changes += [f"{name} = {field}" for name, field in changing]
     return (
         f"UPDATE {table.name} SET {', '.join(changes)} "  # noqa: S608 - own names
-        f"FROM json_each(?) AS u WHERE {table.name}.{single[-1]} = {fields[-1]}"
+        f"FROM json_each(?) AS u WHERE {table.name}.{key} = {named}"
     )
+
+
+def fields_of_rows(columns: Sequence[str]) -> dict[str, str]:
+    """Where the columns are in rows that come as one JSON array of arrays, each of which is `u.value`."""
+    return {name: f"json_extract(u.value, '$[{place}]')" for place, name in enumerate(columns)}
 
 
 _POSTGRES: Dialect = cast(Any, PGDialect)()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Table
 
-from noonday.store import bulk, dialects
+from noonday.store import bulk
 from noonday.store.bulk import Columns, Values
 from noonday.store.columns import Instant, instant_text
+from noonday.store.jsontext import dumps
 from noonday.store.tables import SLOT, executions, jobs
 
 _GROWING: Final = frozenset({"fire_count", "execution_count", "row_count"})
@@ -21,26 +20,19 @@ def insert_runs(conn: Connection, columns: Columns, same: Values) -> int:
     """Those whose slot is still free; returns how many. All have the values of `same`."""
     each, same = _divided(columns, same)
     if conn.dialect.name == "sqlite":
-        once, many = _texts(executions, each, same)
-        sql, _ = bulk.sqlite_insert(executions, (*same, *each), SLOT)
-        return conn.exec_driver_sql(sql, _rows(once, many)).rowcount
-    sql = _postgres_insert(tuple(each), tuple(same))
-    return conn.exec_driver_sql(sql, (*same.values(), *map(bulk.array_text, each.values()))).rowcount
+        sql, values = _sqlite_insert(tuple(each), tuple(same)), _at_once(executions, each, same)
+    else:
+        sql, values = _postgres_insert(tuple(each), tuple(same)), _in_arrays(each, same)
+    return conn.exec_driver_sql(sql, values).rowcount
 
 
 def move_cursors(conn: Connection, columns: Columns) -> None:
-    """Of jobs that are locked; the id comes last. The counts grow by what is told, the cursor is set."""
+    """Of jobs that are locked. The counts grow by what is told, the cursor is set."""
     each, same = _divided(columns, {})
-    if conn.dialect.name != "sqlite":
-        sql = _postgres_move(tuple(each), tuple(same))
-        conn.exec_driver_sql(sql, (*same.values(), *map(bulk.array_text, each.values())))
-        return
-    once, many = _texts(jobs, each, same)
-    if len(each) == 1:
-        ids = dialects.of(conn).many(each["id"])
-        conn.exec_driver_sql(_sqlite_move((), tuple(same)), (*once, ids))
+    if conn.dialect.name == "sqlite":
+        conn.exec_driver_sql(_sqlite_move(tuple(each), tuple(same)), _at_once(jobs, each, same))
     else:
-        conn.exec_driver_sql(_sqlite_move((*each,), tuple(same)), _rows(once, many))
+        conn.exec_driver_sql(_postgres_move(tuple(each), tuple(same)), _in_arrays(each, same))
 
 
 def _divided(columns: Columns, same: Values) -> tuple[Columns, Values]:
@@ -54,19 +46,19 @@ def _divided(columns: Columns, same: Values) -> tuple[Columns, Values]:
     return each, same
 
 
-def _rows(once: Sequence[Any], many: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    return list(zip(*map(repeat, once), *many, strict=False))
+def _in_arrays(each: Columns, same: Values) -> tuple[Any, ...]:
+    return (*same.values(), *map(bulk.array_text, each.values()))
 
 
-def _texts(table: Table, each: Columns, same: Values) -> tuple[list[Any], list[Sequence[Any]]]:
-    """The values of both, with instants as text."""
+def _at_once(table: Table, each: Columns, same: Values) -> tuple[Any, ...]:
+    """Instants as text, and the rows as one JSON array of arrays."""
     instants = _instants(table)
     once = [value and instant_text(value) if name in instants else value for name, value in same.items()]
     many = [
         [value and instant_text(value) for value in values] if name in instants else values
         for name, values in each.items()
     ]
-    return once, many
+    return (*once, dumps(list(zip(*many, strict=True))))
 
 
 @lru_cache
@@ -100,12 +92,21 @@ def _postgres_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=256)
+def _sqlite_insert(each: tuple[str, ...], same: tuple[str, ...]) -> str:
+    values = ", ".join((*("?" * len(same)), *bulk.fields_of_rows(each).values()))
+    return (
+        f"INSERT INTO executions ({', '.join((*same, *each))}) SELECT {values} "  # noqa: S608 - own names
+        f"FROM json_each(?) AS u WHERE true ON CONFLICT ({', '.join(SLOT)}) DO NOTHING"
+    )
+
+
+@lru_cache(maxsize=256)
 def _sqlite_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
-    """Without `each` it is one statement for a list of ids."""
-    changes = ", ".join(_change(name, "?") for name in (*same, *each) if name != "id")
-    which = "id = ?" if each else "id IN (SELECT value FROM json_each(?))"
-    return f"UPDATE jobs SET {changes} WHERE {which}"  # noqa: S608 - own names
+    fields = bulk.fields_of_rows(each)
+    changes = [_change(name, "?", "jobs.") for name in same]
+    changes += [_change(name, field, "jobs.") for name, field in fields.items() if name != "id"]
+    return f"UPDATE jobs SET {', '.join(changes)} FROM json_each(?) AS u WHERE jobs.id = {fields['id']}"  # noqa: S608
 
 
-def _change(name: str, value: str, table: str = "") -> str:
+def _change(name: str, value: str, table: str) -> str:
     return f"{name} = {table}{name} + {value}" if name in _GROWING else f"{name} = {value}"

@@ -121,12 +121,12 @@ def context_of(
 ) -> RunContext:
     execution = run.claim.execution
     return RunContext(
-        execution.id,
-        execution.attempt,
-        execution.scheduled_for,
-        run.claim.job.name,
-        run.config,
-        report,
-        run.output,
-        asked_to_stop,
+        execution_id=execution.id,
+        attempt=execution.attempt,
+        scheduled_for=execution.scheduled_for,
+        job_name=run.claim.job.name,
+        config=run.config,
+        report=report,
+        write=run.output,
+        asked_to_stop=asked_to_stop,
     )

@@ -22,9 +22,9 @@ import inspect
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 Mode = Literal["auto", "async", "thread", "process"]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,17 +43,18 @@ class TaskCancelled(BaseException):
     """The run was cancelled. Like asyncio's own, it passes through `except Exception`."""
 
 
-class RunContext(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
     """The run a task is part of; the same in all modes."""
 
     execution_id: str
     attempt: int
     scheduled_for: datetime
     job_name: str
-    config: Any
-    report: Callable[[float | None, str | None], None]
-    write: Callable[[str], None]
-    asked_to_stop: Callable[[], bool]
+    config: Any = None
+    report: Callable[[float | None, str | None], None] = field(repr=False)
+    write: Callable[[str], None] = field(repr=False)
+    asked_to_stop: Callable[[], bool] = field(repr=False)
 
     def progress(self, fraction: float | None = None, message: str | None = None) -> None:
         """Cheap and safe to call often, from any thread; only the newest report need arrive."""
