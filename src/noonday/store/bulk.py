@@ -92,7 +92,7 @@ def sqlite_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...
     conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
     marks = ", ".join("?" * len(columns))
     sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks}){conflict}"  # noqa: S608 - own names
-    return sql, tuple(_converter(table.c[name], _text_or_none) for name in columns)
+    return sql, sqlite_converters(table, columns)
 
 
 @lru_cache(maxsize=256)

@@ -259,7 +259,7 @@ class _Batch:
     def _write(self) -> None:
         dialect, now = dialects.of(self.conn), self.order.now
         self._write_claims()
-        self._lock_jobs()
+        self._write_locks()
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
@@ -298,7 +298,7 @@ class _Batch:
             },
         )
 
-    def _lock_jobs(self) -> None:
+    def _write_locks(self) -> None:
         """The lock that other tools read on the job: the lease of its newest run."""
         newest = {claim.job.id: claim for claim in self.claims}
         begun = [(one.job, one.execution) for one in newest.values()]

@@ -22,11 +22,12 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
+    false,
     func,
-    literal,
     literal_column,
     or_,
     select,
+    true,
     union_all,
 )
 
@@ -69,12 +70,11 @@ def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
 @prepared
 def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
     """One state after the other, each a walk along the index of what is open."""
-    nobody = literal(value=False)
     columns = executions.c.job_id, executions.c.cause
     mine = dialect.listed(executions.c.job_id, "ids")
-    running = select(*columns, literal(value=True), nobody).where(RUNNING, mine)
-    queued = select(*columns, nobody, nobody).where(QUEUED, mine)
-    pending = select(*columns, nobody, _TURN).where(PENDING, mine)
+    running = select(*columns, true(), false()).where(RUNNING, mine)
+    queued = select(*columns, false(), false()).where(QUEUED, mine)
+    pending = select(*columns, false(), _TURN).where(PENDING, mine)
     return union_all(running, queued, pending).limit(bindparam("most"))
 
 
