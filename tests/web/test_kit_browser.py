@@ -175,7 +175,8 @@ async def test_menus_and_dialogs_are_for_everybody_too(browser_page: Page) -> No
 async def test_the_theme_and_the_zone_are_kept(browser_page: Page) -> None:
     await browser_page.goto("/ui/jobs")
     await expect(browser_page.locator("footer")).to_contain_text("Europe/Berlin")
-    await browser_page.keyboard.press("z")
+    async with browser_page.expect_navigation():
+        await browser_page.keyboard.press("z")
     await expect(browser_page.locator("footer")).to_contain_text("Times in UTC")
     await browser_page.keyboard.press("t")
     await browser_page.keyboard.press("t")

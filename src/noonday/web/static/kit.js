@@ -15,10 +15,13 @@ function cookie(name) {
   return found && decodeURIComponent(found.slice(name.length + 1));
 }
 
-/** @param {string} name
+/** Whether it is kept now: browsers write cookies while the page goes on, and only what was read back is sure to be
+ * sent with a request that is made right after.
+ * @param {string} name
  * @param {string} value */
 function remember(name, value) {
   document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax`;
+  return cookie(name) === value;
 }
 
 function ownZone() {
@@ -27,13 +30,12 @@ function ownZone() {
 
 function tellZone() {
   if (cookie(ZONE)) return;
-  remember(ZONE, ownZone());
-  if (ownZone() !== "UTC" && cookie(ZONE)) again();
+  if (remember(ZONE, ownZone()) && ownZone() !== "UTC") again();
 }
 
 function turnZone() {
-  remember(ZONE, cookie(ZONE) === "UTC" ? ownZone() : "UTC");
-  again();
+  if (remember(ZONE, cookie(ZONE) === "UTC" ? ownZone() : "UTC")) again();
+  else say("This browser keeps no cookies, so the zone stays as it is");
 }
 
 /** Load the page again, with the note that the server tells once. The answer to a form is left as it is: loading it
