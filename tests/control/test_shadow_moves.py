@@ -112,7 +112,7 @@ async def test_a_promised_run_that_goes_back_to_the_database_is_run_once(schedul
     fed = tables.executions.c.enqueued_at.is_not(None) & (tables.executions.c.road == 1)
     query = tables.executions.select().where(fed)
     assert (await scheduler.db.read(lambda conn: conn.execute(query).all())) == []
-    await scheduler.tick(seconds=5)
+    await scheduler.tick(seconds=10)
     rows = await scheduler.history("steady")
     ended = {row.id: (row.state, row.attempt) for row in rows}
     assert {ended[row.id] for row in promised} == {(ExecutionState.COMPLETED, 1)}

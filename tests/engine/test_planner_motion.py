@@ -35,6 +35,21 @@ async def test_it_plans_ahead_so_that_nothing_is_left_to_do_at_the_due_moment(
     assert row.available_at == row.scheduled_for == at("2027-01-01T13:00:00Z")
 
 
+@pytest.mark.parametrize(("chance", "fires"), [(0.0, 5), (0.99, 7)])
+async def test_a_job_that_fires_often_is_planned_for_several_fires_at_once(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch, chance: float, fires: int
+) -> None:
+    monkeypatch.setattr(scheduler.engine.planner, "_chance", lambda: chance)
+    await scheduler.add("often", SECONDLY, "work")
+    await scheduler.add("seldom", HOURLY, "work")
+    before_the_next = scheduler.clock.now() + timedelta(seconds=fires + 1 - 2)
+    assert await scheduler.engine.planner.run_once() == before_the_next
+    assert len(await scheduler.history("often")) == fires
+    assert await scheduler.history("seldom") == []
+    await scheduler.jobs.pause("often")
+    assert [row for row in await scheduler.history("often") if row.state is ExecutionState.QUEUED] == []
+
+
 async def test_it_starts_nothing_before_its_moment(scheduler: ManualInstance) -> None:
     started: list[datetime] = []
 

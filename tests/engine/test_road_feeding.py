@@ -120,9 +120,10 @@ class TestPlanner:
             db=leader.db,
             clock=leader.clock,
             counters=leader.counters,
-            config=PlannerConfig(lookahead=AHEAD),
+            config=PlannerConfig(lookahead=AHEAD, reach=AHEAD),
             feeder=leader.feeder,
             telemetry=leader.heard,
+            chance=lambda: 0.0,
         )
         await planner.run_once()
         assert leader.counters.planned == 4
@@ -145,9 +146,10 @@ class TestPlanner:
             db=leader.db,
             clock=leader.clock,
             counters=leader.counters,
-            config=PlannerConfig(lookahead=AHEAD),
+            config=PlannerConfig(lookahead=AHEAD, reach=AHEAD),
             feeder=leader.feeder,
             telemetry=leader.heard,
+            chance=lambda: 0.0,
         )
         await planner.run_once()
         assert leader.counters.planned == 1

@@ -128,6 +128,17 @@ class TestFinder:
         assert await heir.lies_there() == [due.id, soon.id]
         assert heir.counters.restored == 2
 
+    async def test_the_next_leader_knows_how_far_a_dead_one_has_planned(self, leader: Leader) -> None:
+        job = a_job()
+        add(leader.db, job)
+        row = a_row(leader.db, job, NOON + 8 * SECOND, pledged=True)
+        heir = Leader(leader.db, leader.road, leader.clock, name="heir")
+        await heir.look()
+        assert heir.counters.restored == 1
+        leader.clock.advance(seconds=8)
+        await heir.look()
+        assert await heir.lies_there() == [row.id]
+
     async def test_a_new_term_of_the_same_instance_looks_at_once_too(self, leader: Leader) -> None:
         job = a_job()
         add(leader.db, job)

@@ -83,6 +83,11 @@ class EngineConfig:
     timers: bool = True
 
     @property
+    def reach(self) -> timedelta:
+        """So far at most is planned ahead."""
+        return 4 * self.lookahead
+
+    @property
     def claim_lead(self) -> timedelta:
         return self.lead if self.timers else timedelta()
 
@@ -152,7 +157,7 @@ class Engine:
             feeder=self.feeder,
             term=lambda: self.elector.term,
             counters=counters,
-            config=FinderConfig(lookahead=config.lookahead),
+            config=FinderConfig(lookahead=config.lookahead, reach=config.reach),
         )
         self.triggers = (
             Triggers(
@@ -226,9 +231,12 @@ class Engine:
             db=db,
             clock=clock,
             counters=counters,
-            config=PlannerConfig(lookahead=config.lookahead, check_interval=config.check_interval),
+            config=PlannerConfig(
+                lookahead=config.lookahead, reach=config.reach, check_interval=config.check_interval
+            ),
             feeder=self.feeder,
             telemetry=around.telemetry,
+            chance=chance,
             fence=self.elector.fence,
         )
         self._watch(around, config)

@@ -33,6 +33,7 @@ _LONG_CENSUS: Final = timedelta(seconds=30)  # for a look at all that lies on a 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinderConfig:
     lookahead: timedelta = timedelta(seconds=2)
+    reach: timedelta = timedelta(seconds=8)  # so far ahead are the plans of a leader that is gone
     check_every: timedelta = timedelta(seconds=5)
     late: timedelta = timedelta(seconds=5)  # on the road for so long and not claimed: is it still there?
     tidy_every: timedelta = timedelta(seconds=30)
@@ -118,7 +119,7 @@ class Finder(Actor):
         now = self.clock.monotonic()
         state = (self._term(), self._streams.epoch, self._streams.forgotten)
         if state != self._seen:
-            self._begin(self.clock.now() + 2 * self._config.lookahead)
+            self._begin(self.clock.now() + self._config.reach + self._config.lookahead)
             self._seen, self._whole = state, True
         elif now < self._check_at:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,7 +27,8 @@ from noonday.store.releasing import rest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerConfig:
-    lookahead: timedelta = timedelta(seconds=2)  # longer than planning takes, short enough for cheap edits
+    lookahead: timedelta = timedelta(seconds=2)  # a job has its turn so long before it is due
+    reach: timedelta = timedelta(seconds=8)  # at most: so far it is planned then, and an edit takes it back
     check_interval: timedelta = timedelta(seconds=60)  # the slow safety poll
     batch: int = 250  # jobs; while they are planned nobody claims their runs
     cap: int = 1000  # instants of one job per transaction
@@ -45,7 +46,11 @@ class Pass:
 
 
 class Planner(Actor):
-    """Sleeps until the next due moment comes within the lookahead; woken by changes."""
+    """Sleeps until the next due moment comes within the lookahead; woken by changes.
+
+    A job that fires often is planned for several fires at once: to lock its row and move it on costs more
+    than a fire. How far differs from batch to batch, so that jobs of one batch do not all come again at once.
+    """
 
     name = "planner"
     gap = 0.01
@@ -59,6 +64,7 @@ class Planner(Actor):
         config: PlannerConfig,
         feeder: Feeder,
         telemetry: Telemetry,
+        chance: Callable[[], float],
         fence: Fence = no_fence,
     ) -> None:
         super().__init__(clock=clock, wake=db.subscribe(JOBS))
@@ -68,12 +74,12 @@ class Planner(Actor):
         self._db = db
         self._counters = counters
         self._config = config
-        self._facts = Facts(lookahead=config.lookahead, cap=config.cap)
+        self._chance = chance
 
     async def run_once(self) -> Wish:
         while True:
             now = self.clock.now()
-            done = await self._db.write(partial(self._plan_batch, now, self._feeder.lanes))
+            done = await self._db.write(partial(self._plan_batch, now, self._far(), self._feeder.lanes))
             self._feeder.pledge(done.pledges)
             self._counters.planned += done.planned
             for job, fires in done.fires:
@@ -90,7 +96,11 @@ class Planner(Actor):
         earliest = now + self._config.lookahead / 4
         return min(max(next_due_at - self._config.lookahead, earliest), safety)
 
-    def _plan_batch(self, now: datetime, fed: Collection[Lane], conn: Connection) -> Pass:
+    def _far(self) -> Facts:
+        nearest = (self._config.lookahead + self._config.reach) / 2
+        return Facts(lookahead=nearest + (self._config.reach - nearest) * self._chance(), cap=self._config.cap)
+
+    def _plan_batch(self, now: datetime, facts: Facts, fed: Collection[Lane], conn: Connection) -> Pass:
         self._fence(conn)
         horizon = now + self._config.lookahead
         due = jobs.due(conn, horizon, self._config.batch)
@@ -98,7 +108,7 @@ class Planner(Actor):
         ended: dict[str, Job] = {}
         more = len(due) == self._config.batch
         for one in due:
-            made = self._plan(conn, one.job, now)
+            made = self._plan(conn, one.job, facts, now)
             if made is None:
                 continue
             plans.append((one, made))
@@ -111,10 +121,10 @@ class Planner(Actor):
         fires = [(one.job, len(made.fires)) for one, made in plans]
         return Pass(planned, more, jobs.next_due_at(conn), pledges, fires)
 
-    def _plan(self, conn: Connection, job: Job, now: datetime) -> Plan | None:
+    def _plan(self, conn: Connection, job: Job, facts: Facts, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""
         try:
-            made = plan(job, self._facts, now)
+            made = plan(job, facts, now)
             if made.next_run_at == job.next_run_at:
                 raise RuntimeError(f"the plan does not get beyond {job.next_run_at}")
         except Exception as exc:
