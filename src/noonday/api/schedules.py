@@ -26,7 +26,7 @@ from noonday.domain.schedule import (
     Timing,
 )
 
-__all__ = ["apply_timing", "instant_text", "number", "read_instant", "timing_json", "to_timing"]
+__all__ = ["apply_timing", "cron_of", "instant_text", "number", "read_instant", "timing_json", "to_timing"]
 
 # Where both are present the interval wins, as it did where these names come from.
 _TELLING = {
@@ -183,7 +183,11 @@ def _needed(field: str, value: Any, kind: str) -> Any:
 
 def _cron(fields: Mapping[str, Any]) -> Cron:
     text = fields.get("cron_expression") or fields.get("schedule_time")
-    return Cron(expression=" ".join(_needed("cron_expression", text, "cron").split()))
+    return cron_of(_needed("cron_expression", text, "cron"))
+
+
+def cron_of(text: str) -> Cron:
+    return Cron(expression=" ".join(text.split()))
 
 
 def _interval(fields: Mapping[str, Any]) -> Interval:

@@ -23,11 +23,11 @@ __all__ = ["changed_by_plain_sql", "end_pause", "hold", "release", "retime", "st
 def start(job: Job, now: datetime) -> tuple[Job, list[Execution]]:
     """Arm a new job. One that would never fire is a mistake, and better told now than found out later."""
     if not job.enabled:
-        return replace(job, next_run_at=_first(job, now)), []
+        return job.altered(next_run_at=_first(job, now)), []
     armed = arm(job, now)
     if armed.next_run_at is None and not isinstance(job.timing.schedule, Event | Manual):
         raise Invalid(_never(job, now))
-    made = replace(job, next_run_at=armed.next_run_at, fire_count=armed.fire_count)
+    made = job.altered(next_run_at=armed.next_run_at, fire_count=armed.fire_count)
     return made, records.lapses(made, armed.lapses, now)
 
 

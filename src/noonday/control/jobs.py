@@ -100,7 +100,7 @@ class Jobs:
         """A job as it will be created: armed; refuses one that may not be. Its parents are known to exist."""
         self._check(job)
         started, skipped = cursor.start(job, now)
-        return Begun(replace(started, state=_at_rest(started)), skipped)
+        return Begun(started.altered(state=_at_rest(started)), skipped)
 
     def create_all(self, conn: Connection, now: datetime, new: Sequence[Begun], by: str | None) -> None:
         """As `created`, of many at once: Conflict says no more than that one of the names is taken."""

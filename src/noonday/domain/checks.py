@@ -6,10 +6,11 @@ import difflib
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import assert_never
 from zoneinfo import ZoneInfo, available_timezones
 
-from noonday.domain.calendar import Availability, Calendar, Outside, Window, holidays_of
+from noonday.domain.calendar import ALWAYS, Availability, Calendar, Outside, Window, holidays_of
 from noonday.domain.cron import CronError, check_cron
 from noonday.domain.errors import Invalid, Problem, invalid
 from noonday.domain.schedule import (
@@ -44,7 +45,7 @@ def check(timing: Timing) -> None:
         *_zone(timing.timezone),
         *_schedule(timing.schedule),
         *_bounds(timing),
-        *_availability(timing.availability),
+        *(_availability(timing.availability) if timing.availability != ALWAYS else ()),
     ]
     if problems:
         raise Invalid(*problems)
@@ -67,10 +68,18 @@ def _schedule(schedule: Schedule) -> Problems:
 
 
 def _cron(expression: str) -> Problems:
+    why = _wrong_cron(expression) if isinstance(expression, str) else "a cron text must be a string"
+    if why is not None:
+        yield _problem("cron_expression", expression, f"is no schedule: {why}")
+
+
+@lru_cache(maxsize=4096)
+def _wrong_cron(expression: str) -> str | None:
     try:
         check_cron(expression)
     except CronError as error:
-        yield _problem("cron_expression", expression, f"is no schedule: {error}")
+        return str(error)
+    return None
 
 
 def _interval(schedule: Interval) -> Problems:
@@ -158,9 +167,9 @@ def _calendar(calendar: Calendar) -> Problems:
 
 
 def _zone(name: str) -> Problems:
-    if isinstance(name, str) and _ZONE.fullmatch(name) and not name.startswith(_NOT_ZONES):
+    if isinstance(name, str):
         try:
-            ZoneInfo(name)
+            _known_zone(name)
         except (KeyError, ValueError, OSError):
             pass
         else:
@@ -168,6 +177,13 @@ def _zone(name: str) -> Problems:
     near = difflib.get_close_matches(str(name)[:64], available_timezones(), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     yield _problem("timezone", name, f"is not an IANA time zone such as 'Europe/Berlin'{hint}")
+
+
+@lru_cache(maxsize=1024)
+def _known_zone(name: str) -> ZoneInfo:
+    if not _ZONE.fullmatch(name) or name.startswith(_NOT_ZONES):
+        raise ValueError(name)
+    return ZoneInfo(name)
 
 
 def _instant(field: str, value: datetime) -> Problems:

@@ -36,8 +36,32 @@ def check_cron(expression: str) -> None:
 
 
 def cron_after(expression: str, key: str, zone: str, after: datetime) -> datetime | None:
-    """The first instant strictly after `after`; None if there is none before the year 9999."""
-    return next(cron_times(expression, key, zone, after), None)
+    """The first instant strictly after `after`; None if there is none before the year 9999.
+
+    What was found last for the same text is remembered: it is the first one for all instants in between.
+    """
+    newest = _newest(resolve(expression, key), fixed(expression), ZoneInfo(zone))
+    since, due = newest.found
+    if since <= after < due:
+        return due
+    found = next(cron_times(expression, key, zone, after), None)
+    if found is not None:
+        newest.found = after, found
+    return found
+
+
+class _Newest:
+    """`found`: an instant, and the first due one after it; one tuple, for several threads may look."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found = (wallclock.HORIZON, wallclock.EARLIEST)
+
+
+@lru_cache(maxsize=4096)
+def _newest(text: str, fixed: bool, zone: ZoneInfo) -> _Newest:
+    return _Newest()
 
 
 def cron_times(expression: str, key: str, zone: str, after: datetime) -> Iterator[datetime]:

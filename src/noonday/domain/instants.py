@@ -10,7 +10,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from noonday.domain import wallclock
-from noonday.domain.cron import cron_times
+from noonday.domain.cron import cron_after, cron_times
 from noonday.domain.schedule import (
     Cron,
     Event,
@@ -27,18 +27,31 @@ from noonday.domain.wallclock import EARLIEST, HORIZON, SECOND, TICK
 
 def next_after(timing: Timing, key: str, after: datetime) -> datetime | None:
     """The first raw instant strictly after `after`, whatever windows, calendar, max_runs and jitter say."""
-    return next(times(timing, key, after), None)
+    if not isinstance(timing.schedule, Cron):
+        return next(times(timing, key, after), None)
+    bounds = _bounds(timing, after)
+    if bounds is None:
+        return None
+    due = cron_after(timing.schedule.expression, key, timing.timezone, bounds[0])
+    return due if due is not None and due <= bounds[1] else None
 
 
 def times(timing: Timing, key: str, after: datetime) -> Iterator[datetime]:
     """The raw instants strictly after `after`, within start_at and end_at (both inclusive), in order."""
+    bounds = _bounds(timing, after)
+    if bounds is None:
+        return iter(())
+    after, end = bounds
+    return takewhile(end.__ge__, _unbounded(timing, timing.schedule, key, after))
+
+
+def _bounds(timing: Timing, after: datetime) -> tuple[datetime, datetime] | None:
+    """What lies strictly after the first and not after the second; None if nothing does."""
     after = max(after.astimezone(UTC), EARLIEST)
     if timing.start_at is not None:
         after = max(after, timing.start_at.astimezone(UTC) - TICK)
     end = HORIZON - TICK if timing.end_at is None else min(timing.end_at, HORIZON - TICK)
-    if after >= end:
-        return iter(())
-    return takewhile(lambda due: due <= end, _unbounded(timing, timing.schedule, key, after))
+    return None if after >= end else (after, end)
 
 
 def count_between(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
@@ -13,12 +14,14 @@ from pydantic.alias_generators import to_camel
 
 from noonday.api.bodies import DAY, Body, CronText
 from noonday.api.fields import Description, Endpoint, JobRefs, Label, Name, ServiceName, Tags
+from noonday.api.schedules import cron_of
 from noonday.api.schemas import JobBody, JobDefaults, to_job
 from noonday.control.registry import Declaration
+from noonday.control.secrets import restored
 from noonday.domain.declaring import IN_METADATA, fields_of
 from noonday.domain.errors import Invalid, Problem, invalid
 from noonday.domain.job import Job, JobId, Overlap
-from noonday.ids import new_id
+from noonday.ids import new_ids
 
 __all__ = ["CronBody", "RegisterAllBody", "RegisterBody", "as_sent", "to_declaration", "to_declarations"]
 
@@ -100,6 +103,11 @@ class CronBody(CamelBody):
 
 # Fields that a job has under the same name.
 _SAME: Final = frozenset(JobBody.model_fields) & frozenset(DeclarationBody.model_fields) - {"metadata"}
+# Of these, and of what only a declaration has, those that many jobs of a service have the same.
+_OWN: Final = frozenset({"name", "service", "endpoint", "cron_expression", "config", "metadata", "override"})
+_SHARED: Final = tuple(
+    name for name in DeclarationBody.model_fields if name not in _OWN | set(IN_METADATA.values())
+)
 _CAMEL: Final = {name: to_camel(name) for name in DeclarationBody.model_fields}
 # What has no usual value: it is always said.
 _ALWAYS_SAID: Final = frozenset({"cronExpression", "service", "endpoint"})
@@ -108,6 +116,7 @@ _ALWAYS_SAID: Final = frozenset({"cronExpression", "service", "endpoint"})
 def to_declarations(body: RegisterAllBody, now: datetime, defaults: JobDefaults) -> list[Declaration]:
     seen: set[str] = set()
     made = []
+    maker = _Maker(body.service, now, defaults, len(body.jobs))
     for place, one in enumerate(body.jobs):
         if one.name in seen:
             raise invalid(f"jobs[{place}].name", one.name, "is there twice")
@@ -115,7 +124,7 @@ def to_declarations(body: RegisterAllBody, now: datetime, defaults: JobDefaults)
             raise invalid(f"jobs[{place}].service", one.service, f"is not {body.service}")
         seen.add(one.name)
         try:
-            made.append(to_declaration(one, body.service, now, defaults))
+            made.append(maker.declaration(one))
         except Invalid as error:
             problems = (Problem(f"jobs[{place}].{each.field}", each.message) for each in error.problems)
             raise Invalid(*problems) from error
@@ -123,21 +132,67 @@ def to_declarations(body: RegisterAllBody, now: datetime, defaults: JobDefaults)
 
 
 def to_declaration(body: DeclarationBody, service: str, now: datetime, defaults: JobDefaults) -> Declaration:
-    said = {name for name in body.model_fields_set if getattr(body, name) is not None}
-    values = {name: getattr(body, name) for name in said & _SAME}
-    values["target"] = {"type": "service", "service": service, "endpoint": body.endpoint}
-    if body.enabled is not None:
-        values["schedule_enabled"] = body.enabled
-    values["metadata"] = (body.metadata or {}) | {
-        key: getattr(body, key) for key in IN_METADATA.values() if key in said
-    }
-    return Declaration(
-        service=service,
-        job=_job(values, now, defaults),
-        named=frozenset(_CAMEL[name] for name in said - {"name", "override"}) | _ALWAYS_SAID,
-        usual=_usual(defaults),
-        override=body.override if isinstance(body.override, bool) else frozenset(body.override),
-    )
+    return _Maker(service, now, defaults, 1).declaration(body)
+
+
+class _Maker:
+    """Declarations of one service are much alike: a job like one before it is made of that one."""
+
+    def __init__(self, service: str, now: datetime, defaults: JobDefaults, count: int) -> None:
+        self._service, self._now, self._defaults = service, now, defaults
+        self._usual = _usual(defaults)
+        self._ids = map(JobId, new_ids(now, count))
+        self._models: dict[tuple[Any, ...], Job] = {}
+        self._named: dict[frozenset[str], frozenset[str]] = {}
+        self._nothing: dict[str, Any] = {}
+
+    def declaration(self, body: DeclarationBody) -> Declaration:
+        said = frozenset([name for name in body.model_fields_set if getattr(body, name) is not None])
+        if said not in self._named:
+            names = frozenset(_CAMEL[name] for name in said - {"name", "override"})
+            self._named[said] = names | _ALWAYS_SAID
+        return Declaration(
+            service=self._service,
+            job=self._job(body, said),
+            named=self._named[said],
+            usual=self._usual,
+            override=body.override if isinstance(body.override, bool) else frozenset(body.override),
+        )
+
+    def _job(self, body: DeclarationBody, said: frozenset[str]) -> Job:
+        metadata = body.metadata or self._nothing
+        if own := {key: getattr(body, key) for key in IN_METADATA.values() if key in said}:
+            metadata = metadata | own
+        like = tuple([(name, _fixed(getattr(body, name))) for name in _SHARED if name in said])
+        model = self._models.get(like)
+        # Other letters may be written in several ways, and a name be longer in one of them.
+        if model is not None and body.name.isascii():
+            return self._after(model, body, metadata)
+        self._models[like] = made = self._anew(body, said, metadata)
+        return made
+
+    def _anew(self, body: DeclarationBody, said: frozenset[str], metadata: Mapping[str, Any]) -> Job:
+        values = {name: getattr(body, name) for name in said & _SAME}
+        values["target"] = {"type": "service", "service": self._service, "endpoint": body.endpoint}
+        values["metadata"] = metadata
+        if body.enabled is not None:
+            values["schedule_enabled"] = body.enabled
+        return to_job(JobBody.model_validate(values), next(self._ids), self._now, self._defaults)
+
+    def _after(self, model: Job, body: DeclarationBody, metadata: Mapping[str, Any]) -> Job:
+        endpoint = restored(body.endpoint, None, "target.endpoint")
+        return model.altered(
+            id=next(self._ids),
+            name=body.name,
+            target=replace(model.target, endpoint=endpoint),
+            timing=replace(model.timing, schedule=cron_of(body.cron_expression)),
+            config=restored(self._nothing if body.config is None else body.config, None, "config"),
+            metadata=restored(metadata, None, "metadata"),
+        )
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=8)
@@ -145,12 +200,8 @@ def _usual(defaults: JobDefaults) -> Mapping[str, Any]:
     """What holds where a declaration is silent, whatever else it says."""
     target = {"type": "service", "service": "any", "endpoint": "/"}
     bare = {"name": "any", "cron_expression": "@daily", "target": target}
-    found = fields_of(_job(bare, datetime(2000, 1, 1, tzinfo=UTC), defaults))
-    return {name: value for name, value in found.items() if name not in _ALWAYS_SAID}
-
-
-def _job(values: dict[str, Any], now: datetime, defaults: JobDefaults) -> Job:
-    return to_job(JobBody.model_validate(values), JobId(new_id(now)), now, defaults)
+    job = to_job(JobBody.model_validate(bare), JobId("any"), datetime(2000, 1, 1, tzinfo=UTC), defaults)
+    return {name: value for name, value in fields_of(job).items() if name not in _ALWAYS_SAID}
 
 
 _PATH = re.compile(r"(jobs\[\d+\]\.)?(?:target\.)?(\w+)(.*)", re.DOTALL)
