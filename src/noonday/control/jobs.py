@@ -16,7 +16,7 @@ from noonday.control.forcing import pending, refuse_overlap
 from noonday.control.recording import NOBODY, entry
 from noonday.control.rehearsal import Rehearsal, rehearse
 from noonday.control.skipping import pass_over_next
-from noonday.control.snapshots import difference, snapshot
+from noonday.control.snapshots import difference, snapshot, snapshots
 from noonday.domain.errors import Invalid, MoveRefused, Problem
 from noonday.domain.execution import Execution, ExecutionState, SkipReason
 from noonday.domain.job import Job, JobState
@@ -109,7 +109,8 @@ class Jobs:
 
     def _remember(self, conn: Connection, now: datetime, new: Sequence[Begun], by: str | None) -> None:
         executions.plan(conn, [skip for one in new for skip in one.skipped])
-        made = [entry(now, by, "create", one.job, None, snapshot(one.job)) for one in new]
+        shown = snapshots(one.job for one in new)
+        made = [entry(now, by, "create", one.job, None, after) for one, after in zip(new, shown, strict=True)]
         audit.record_many(conn, made)
 
     async def change(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
@@ -31,6 +31,36 @@ _COMMON = (Availability, MisfirePolicy, OverlapPolicy, Retention, RetryPolicy, T
 
 def snapshot(job: Job) -> dict[str, Any]:
     return {name: _shown(getattr(job, name), secret) for name, secret in _KEPT}
+
+
+def snapshots(made: Iterable[Job]) -> list[dict[str, Any]]:
+    """Of many: what one has of the one before it, as jobs that were made together, need not be shown anew."""
+    found: list[dict[str, Any]] = []
+    before: Job | None = None
+    for job in made:
+        if before is None:
+            shown = snapshot(job)
+        else:
+            new, old = job.__dict__, before.__dict__
+            shown = {name: _again(new[name], secret, old[name], shown[name]) for name, secret in _KEPT}
+        found.append(shown)
+        before = job
+    return found
+
+
+def _again(value: Any, secret: bool, before: Any, shown: Any) -> Any:
+    """As `_shown`, where the value before it is shown already."""
+    if value is before:
+        return shown
+    names = _names(type(value))
+    if names is None or type(before) is not type(value):
+        return _shown(value, secret)
+    return {
+        name: _again(
+            getattr(value, name), secret or looks_secret(name), getattr(before, name), shown[name]
+        )
+        for name in names
+    }
 
 
 def _shown(value: Any, secret: bool) -> Any:

@@ -80,17 +80,25 @@ class Merge:
 
 def fields_of(job: Job) -> dict[str, Any]:
     """Everything a declaration may say, as it is in this job."""
-    found = {name: _plain(reduce(getattr, place, job)) for name, place in _PLACES.items()}
+    return _fields_of(job, _PLACES)
+
+
+def _fields_of(job: Job, named: Collection[str]) -> dict[str, Any]:
+    """Of those that every job has, the named ones alone."""
+    found = {name: _plain(reduce(getattr, place, job)) for name, place in _PLACES.items() if name in named}
     target = job.target
     for name in _OF_TARGET:
         found[name] = getattr(target, name) if isinstance(target, ServiceTarget) else f"({target.type})"
-    found |= {f"config.{key}": value for key, value in job.config.items()}
-    return found | {_OWN_NAMES.get(key, f"metadata.{key}"): value for key, value in job.metadata.items()}
+    for key, value in job.config.items():
+        found[f"config.{key}"] = value
+    for key, value in job.metadata.items():
+        found[_OWN_NAMES.get(key, f"metadata.{key}")] = value
+    return found
 
 
 def declared(job: Job, named: Collection[str]) -> dict[str, Any]:
     """What a declaration says: of the job made from it, the fields that it names."""
-    return {name: value for name, value in fields_of(job).items() if _covers(named, name)}
+    return {name: value for name, value in _fields_of(job, named).items() if _covers(named, name)}
 
 
 def merge(*, last: Fields | None, new: Fields, usual: Fields, job: Job, override: Override = False) -> Merge:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from noonday.domain.searching import Term
 from noonday.domain.topics import kind_of_change
-from noonday.ids import new_id
+from noonday.ids import new_id, new_ids
 from noonday.store import dialects, events, search_sources
 from noonday.store.events import News
 from noonday.store.keyset import Order, mark_of, sorted_by
@@ -54,14 +55,22 @@ def record(conn: Connection, entry: AuditEntry) -> None:
 
 
 def record_many(conn: Connection, entries: Sequence[AuditEntry]) -> None:
-    dialects.of(conn).insert(conn, audit, [_values(entry) for entry in entries])
+    ids = _ids([entry.at for entry in entries])
+    dialects.of(conn).insert(conn, audit, [_values(*each) for each in zip(ids, entries, strict=True)])
     kinds = [(entry, kind_of_change(entry.kind, entry.action)) for entry in entries]
     events.append(conn, [_news(entry, kind) for entry, kind in kinds if kind is not None])
 
 
-def _values(entry: AuditEntry) -> dict[str, Any]:
+def _ids(moments: Sequence[datetime]) -> list[str]:
+    """In the order of the entries, as far as they are of one moment."""
+    if len(set(moments)) == 1:
+        return new_ids(moments[0], len(moments))
+    return [new_id(at) for at in moments]
+
+
+def _values(entry_id: str, entry: AuditEntry) -> dict[str, Any]:
     return {
-        "id": new_id(entry.at),
+        "id": entry_id,
         "at": entry.at,
         "actor": entry.actor,
         "action": entry.action,
@@ -75,20 +84,19 @@ def _values(entry: AuditEntry) -> dict[str, Any]:
 
 def _news(entry: AuditEntry, kind: str) -> News:
     before, after = entry.before or {}, entry.after or {}
-    payload: dict[str, Any] = {"action": entry.action, "by": entry.actor}
-    if entry.revision is not None:
-        payload["revision"] = entry.revision
+    payload = _deed(entry.action, entry.actor, entry.revision)
     if entry.before is not None and entry.after is not None:
-        payload["changed"] = sorted({*before, *after} - {"revision"})
+        payload = payload | {"changed": sorted({*before, *after} - {"revision"})}
     if entry.kind == "job":
-        known = _farewell(before) if entry.after is None else {}
+        if entry.after is None:
+            payload = payload | _farewell(before)
         started = after.get("execution_id")
         return News(
             at=entry.at,
             kind=kind,
             job_id=entry.subject_id,
             execution_id=started,
-            payload=payload | known,
+            payload=payload,
         )
     if entry.kind == "execution":
         ended = after.get("state") == "cancelled"
@@ -100,6 +108,13 @@ def _news(entry: AuditEntry, kind: str) -> News:
             payload={"by": entry.actor, "status": after.get("state")},
         )
     return News(at=entry.at, kind=kind, payload=payload | {entry.kind: entry.subject_id})
+
+
+@lru_cache(maxsize=64)
+def _deed(action: str, by: str, revision: int | None) -> dict[str, Any]:
+    """The very same one for many entries, so that its text is made once; nobody changes it."""
+    told = {"action": action, "by": by}
+    return told if revision is None else told | {"revision": revision}
 
 
 def _farewell(job: Mapping[str, Any]) -> dict[str, Any]:

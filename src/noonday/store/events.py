@@ -60,7 +60,7 @@ def append(conn: Connection, news: Sequence[News]) -> None:
             "kind": one.kind,
             "job_id": one.job_id,
             "execution_id": one.execution_id,
-            "payload": dict(one.payload),
+            "payload": one.payload if isinstance(one.payload, dict) else dict(one.payload),
         }
         for one in news
     ]

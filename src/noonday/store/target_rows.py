@@ -23,16 +23,18 @@ _KINDS: dict[str, type[Target]] = {
     "command": CommandTarget,
 }
 _KNOWN = {kind: frozenset(field.name for field in fields(kind)) for kind in _KINDS.values()}
+_WRITTEN = {
+    kind: tuple(field.name for field in fields(kind) if field.name != "url") for kind in _KINDS.values()
+}
 _TUPLES = ("args", "argv", "expected_status")
 
 
 def target_values(target: Target) -> dict[str, Any]:
     """A plain fetch is its URL alone, as people insert it by hand."""
     made: dict[str, Any] = {}
-    for field in fields(target):
-        value = getattr(target, field.name)
-        if field.name != "url":
-            made[field.name] = list(value) if isinstance(value, tuple) else value
+    for name in _WRITTEN[type(target)]:
+        value = getattr(target, name)
+        made[name] = list(value) if isinstance(value, tuple) else value
     plain_fetch = isinstance(target, FetchTarget) and not target.headers
     return {"url": getattr(target, "url", None), "target": None if plain_fetch else made}
 
