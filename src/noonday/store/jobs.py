@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from noonday.domain.errors import Conflict, NotFound
 from noonday.domain.job import Job, JobId
 from noonday.store import dialects
+from noonday.store.alike import insert_alike
 from noonday.store.columns import Id
 from noonday.store.dialects import Answers
 from noonday.store.front_tables import declarations
@@ -40,7 +41,7 @@ from noonday.store.job_search import (
 from noonday.store.notices import CANCEL, JOBS, tell
 from noonday.store.prepared import prepared
 from noonday.store.reading import RowError, may_be_id
-from noonday.store.rows import job_from_row, job_values
+from noonday.store.rows import job_from_row, job_rows, job_values
 from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
 
 __all__ = [
@@ -94,7 +95,7 @@ def _holder(_: Answers) -> Select[Any]:
 def add_many(conn: Connection, made: Sequence[Job]) -> None:
     """As `add`, for very many at once."""
     try:
-        dialects.of(conn).insert(conn, jobs, [job_values(job) for job in made])
+        insert_alike(conn, jobs, job_rows(made))
     except IntegrityError as exc:
         raise Conflict("one of the ids or names is taken by another job") from exc
     edges = [edge for job in made for edge in _edges(job)]

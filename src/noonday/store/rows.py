@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any, Final
 
 from noonday.domain.job import (
@@ -29,20 +29,29 @@ from noonday.store.timing_rows import read_timing, timing_values
 
 def job_values(job: Job) -> dict[str, Any]:
     """All columns that the code writes; a row so written is known to be good."""
+    return _own_values(job) | _alike_values(job)
+
+
+def job_rows(made: Iterable[Job]) -> list[dict[str, Any]]:
+    """`job_values` of many: jobs that were made together have much of the one before them."""
+    rows: list[dict[str, Any]] = []
+    before: tuple[Any, ...] = ()
+    alike: dict[str, Any] = {}
+    for job in made:
+        fields = _alike_in(job.__dict__)
+        if not rows or not all(map(is_, fields, before)):
+            before, alike = fields, _alike_values(job)
+        rows.append(_own_values(job) | alike)
+    return rows
+
+
+def _own_values(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name,
-        "description": job.description,
-        "tags": list(job.tags),
         "source_id": job.source_id,
         **target_values(job.target),
         **timing_values(job.timing),
-        **_policy_values(job),
-        "trigger_webhook": job.trigger.webhook,
-        "trigger_channel": job.trigger.channel,
-        "depends_on": list(job.depends_on),
-        "on_success_of": list(job.on_success_of),
-        "scheduler_version": job.scheduler_version,
         "config": dict(job.config),
         "metadata": dict(job.metadata),
         "created_at": job.created_at,
@@ -50,8 +59,22 @@ def job_values(job: Job) -> dict[str, Any]:
     }
 
 
-def _policy_values(job: Job) -> dict[str, Any]:
+_alike_in = itemgetter(
+    "description", "tags", "lane", "timeout", "misfire", "overlapping", "retry", "trigger", "retention",
+    "depends_on", "on_success_of", "scheduler_version",
+)  # fmt: skip
+
+
+def _alike_values(job: Job) -> dict[str, Any]:
+    """Of the fields that `_alike_in` takes."""
     return {
+        "description": job.description,
+        "tags": list(job.tags),
+        "trigger_webhook": job.trigger.webhook,
+        "trigger_channel": job.trigger.channel,
+        "depends_on": list(job.depends_on),
+        "on_success_of": list(job.on_success_of),
+        "scheduler_version": job.scheduler_version,
         "priority": job.lane.value,
         "timeout_seconds": job.timeout.total_seconds(),
         "misfire_grace_seconds": job.misfire.grace.total_seconds(),

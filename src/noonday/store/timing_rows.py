@@ -31,6 +31,7 @@ _NONE: dict[str, Any] = {
     "frequency": None,
     "time_config": None,
 }
+_ALWAYS: dict[str, Any] = {"windows": None, "calendar": None, "outside": ALWAYS.outside.value}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # All that `read_timing` looks at.
 TIMING_COLUMNS = (
@@ -85,6 +86,8 @@ def _time_config(schedule: Frequency) -> dict[str, Any]:
 
 
 def _availability_values(availability: Availability) -> dict[str, Any]:
+    if availability == ALWAYS:
+        return _ALWAYS
     windows = [
         {
             "days": [DAYS[day - 1] for day in sorted(window.days)],

@@ -1,0 +1,48 @@
+"""Many new rows that are much alike: PostgreSQL is told once what all of them have the same.
+
+SQLite binds each value of each row, the same or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import Connection, Table
+
+from noonday.store import bulk, dialects
+from noonday.store.bulk import Values
+
+__all__ = ["insert_alike"]
+
+_MANY: Final = 8  # rows; of fewer each statement would be another one
+
+
+def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """As `insert`, of rows that have ids of their own."""
+    if len(rows) < _MANY or dialects.of(conn) is not dialects.POSTGRES:
+        dialects.of(conn).insert(conn, table, rows)
+        return
+    columns = tuple(rows[0])
+    made = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
+    shared: dict[str, Any] = {}
+    single: dict[str, Sequence[Any]] = {}
+    for name, values in zip(columns, made, strict=True):
+        if values.count(values[0]) != len(values):
+            single[name] = values
+        elif values[0] is not None or table.c[name].server_default is not None:  # else it is empty anyway
+            shared[name] = values[0]
+    sql = _postgres(table, (*shared,), (*single,))
+    conn.exec_driver_sql(sql, (*shared.values(), *map(bulk.array_text, single.values())))
+
+
+@lru_cache(maxsize=256)
+def _postgres(table: Table, shared: tuple[str, ...], single: tuple[str, ...]) -> str:
+    arrays = [bulk.array_of(table.c[name]) for name in single]
+    values = [bulk.array_of(table.c[name]).removesuffix("[]") for name in shared]
+    values += [f"u.{name}" for name in single]
+    return (
+        f"INSERT INTO {table.name} ({', '.join((*shared, *single))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
+        f"FROM unnest({', '.join(arrays)}) AS u({', '.join(single)})"
+    )
