@@ -290,3 +290,17 @@ class TestTheEndOfTime:
         assert cron_after("0 12 * * *", "", "UTC", noon - timedelta.resolution) == noon
         assert cron_after("0 12 * * *", "", "UTC", noon) == noon + timedelta(days=1)
         assert cron_after("0 12 * * *", "", "UTC", noon + timedelta.resolution) == noon + timedelta(days=1)
+
+
+@pytest.mark.parametrize("zone", ["UTC", BERLIN, "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("expression", ["30 2 * * *", "*/20 * * * *", "0 0 2 29 2 *", "15 1-3 * 3,10,11 0"])
+def test_what_was_found_before_changes_nothing(expression: str, zone: str) -> None:
+    begin = datetime(2027, 3, 1, tzinfo=UTC)
+    steps = [timedelta(minutes=37) * number for number in range(150)]
+    for step in (*steps, *reversed(steps), *(timedelta(days=37) * number for number in range(40))):
+        after = begin + step
+        assert cron_after(expression, "", zone, after) == next(cron_times(expression, "", zone, after), None)
+        due = cron_after(expression, "", zone, after)
+        assert due is not None
+        assert cron_after(expression, "", zone, due - timedelta.resolution) == due
+        assert cron_after(expression, "", zone, due) == next(cron_times(expression, "", zone, due))

@@ -159,6 +159,18 @@ def test_many_jobs_can_be_added_at_once(db: Database) -> None:
     assert db.read_now(jobs.find).total == 3
 
 
+@pytest.mark.parametrize("count", [7, 8, 20])
+def test_jobs_that_are_much_alike_can_be_added_at_once(db: Database, count: int) -> None:
+    odd = {"a": 'a "quoted" \\ text', "b": [1, 1.0, True, None]}
+    alike = [a_job(config=odd, description="{NULL}, 'all' of them") for _ in range(count)]
+    db.write_now(lambda conn: jobs.add_many(conn, alike))
+    assert [job_now(db, job) for job in alike] == alike
+    mixed = [a_full_job(), *(a_job() for _ in range(count))]
+    mixed = [replace(job, source_id="x" if place % 2 else None) for place, job in enumerate(mixed)]
+    db.write_now(lambda conn: jobs.add_many(conn, mixed))
+    assert [job_now(db, job) for job in mixed] == mixed
+
+
 def test_a_taken_name_is_a_conflict_that_names_it(db: Database) -> None:
     add(db, a_job(name="digest"))
     with pytest.raises(Conflict, match="digest"):

@@ -41,26 +41,26 @@ def snapshots(made: Iterable[Job]) -> list[dict[str, Any]]:
         if before is None:
             shown = snapshot(job)
         else:
-            new, old = job.__dict__, before.__dict__
-            shown = {name: _again(new[name], secret, old[name], shown[name]) for name, secret in _KEPT}
+            shown, new, old = shown.copy(), job.__dict__, before.__dict__
+            for name, secret in _KEPT:
+                if new[name] is not old[name]:
+                    shown[name] = _again(new[name], secret, old[name], shown[name])
         found.append(shown)
         before = job
     return found
 
 
 def _again(value: Any, secret: bool, before: Any, shown: Any) -> Any:
-    """As `_shown`, where the value before it is shown already."""
-    if value is before:
-        return shown
+    """As `_shown`, where another value is shown already."""
     names = _names(type(value))
     if names is None or type(before) is not type(value):
         return _shown(value, secret)
-    return {
-        name: _again(
-            getattr(value, name), secret or looks_secret(name), getattr(before, name), shown[name]
-        )
-        for name in names
-    }
+    made = dict(shown)
+    for name in names:
+        new, old = getattr(value, name), getattr(before, name)
+        if new is not old:
+            made[name] = _again(new, secret or looks_secret(name), old, made[name])
+    return made
 
 
 def _shown(value: Any, secret: bool) -> Any:

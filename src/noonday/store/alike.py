@@ -20,7 +20,7 @@ _MANY: Final = 8  # rows; of fewer each statement would be another one
 
 
 def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """As `insert`, of rows that have ids of their own."""
+    """As `insert`."""
     if len(rows) < _MANY or dialects.of(conn) is not dialects.POSTGRES:
         dialects.of(conn).insert(conn, table, rows)
         return
@@ -33,6 +33,9 @@ def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None
             single[name] = values
         elif values[0] is not None or table.c[name].server_default is not None:  # else it is empty anyway
             shared[name] = values[0]
+    if not single:
+        dialects.of(conn).insert(conn, table, rows)
+        return
     sql = _postgres(table, (*shared,), (*single,))
     conn.exec_driver_sql(sql, (*shared.values(), *map(bulk.array_text, single.values())))
 

@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Row, func, select
 from noonday.domain.searching import Term
 from noonday.domain.topics import kind_of_change
 from noonday.ids import new_id, new_ids
-from noonday.store import dialects, events, search_sources
+from noonday.store import events, search_sources
+from noonday.store.alike import insert_alike
 from noonday.store.events import News
 from noonday.store.keyset import Order, mark_of, sorted_by
 from noonday.store.pages import Mark, Page
@@ -56,7 +57,7 @@ def record(conn: Connection, entry: AuditEntry) -> None:
 
 def record_many(conn: Connection, entries: Sequence[AuditEntry]) -> None:
     ids = _ids([entry.at for entry in entries])
-    dialects.of(conn).insert(conn, audit, [_values(*each) for each in zip(ids, entries, strict=True)])
+    insert_alike(conn, audit, [_values(*each) for each in zip(ids, entries, strict=True)])
     kinds = [(entry, kind_of_change(entry.kind, entry.action)) for entry in entries]
     events.append(conn, [_news(entry, kind) for entry, kind in kinds if kind is not None])
 

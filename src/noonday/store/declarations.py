@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from noonday.domain.job import JobId
 from noonday.store import dialects
+from noonday.store.alike import insert_alike
 from noonday.store.front_tables import declarations
 from noonday.store.owners import owner
 from noonday.store.tables import jobs
@@ -68,7 +69,7 @@ def add_many(conn: Connection, said: Sequence[Declared]) -> None:
         {"job_id": one.job_id, "service": one.service, "body": dict(one.body), "declared_at": one.declared_at}
         for one in said
     ]
-    dialects.of(conn).insert(conn, declarations, rows)
+    insert_alike(conn, declarations, rows)
 
 
 def put(conn: Connection, said: Declared) -> None:
