@@ -325,7 +325,11 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
         asked.append(after)
         return cron_times(expression, key, zone, after)
 
+    def counted_once(expression: str, key: str, zone: str, after: datetime) -> datetime | None:
+        return next(counted(expression, key, zone, after), None)
+
     monkeypatch.setattr("noonday.domain.instants.cron_times", counted)
+    monkeypatch.setattr("noonday.domain.instants.cron_after", counted_once)
     monkeypatch.setattr("noonday.domain.straight._steps", {})
     return asked
 
