@@ -98,9 +98,7 @@ class Planner(Actor):
 
     def _far(self) -> Facts:
         nearest = (self._config.lookahead + self._config.reach) / 2
-        return Facts(
-            lookahead=nearest + (self._config.reach - nearest) * self._chance(), cap=self._config.cap
-        )
+        return Facts(lookahead=nearest + (self._config.reach - nearest) * self._chance(), cap=self._config.cap)
 
     def _plan_batch(self, now: datetime, facts: Facts, fed: Collection[Lane], conn: Connection) -> Pass:
         self._fence(conn)
