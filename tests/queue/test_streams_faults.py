@@ -222,6 +222,14 @@ async def test_it_is_down_when_the_memory_is_full_and_up_when_it_is_not(own_road
     await one.put(parcels(1))
 
 
+async def test_it_puts_what_it_can_when_one_lane_refuses(road: Road) -> None:
+    await road.link.call("SET", road.keys[Lane.HIGH], "mine")
+    one = road.instance()
+    with pytest.raises(RoadDown, match="WRONGTYPE"):
+        await one.put([*parcels(2, Lane.HIGH), *parcels(3, Lane.LOW)])
+    assert await road.length(Lane.LOW) == 3
+
+
 async def test_it_is_down_when_something_else_has_the_streams_name(road: Road) -> None:
     await road.link.call("SET", road.keys[Lane.HIGH], "mine")
     one = road.instance()

@@ -69,6 +69,17 @@ async def test_it_waits_for_a_parcel_and_returns_at_once_when_one_comes(road: Ro
             assert ids(await taking) == ids(sent)
 
 
+async def test_it_wakes_to_all_that_was_put_together(road: Road) -> None:
+    one, other = road.instance("one"), road.instance("other")
+    await one.prepare()
+    async with asyncio.TaskGroup() as group:
+        taking = group.create_task(one.take(300, timedelta(seconds=20)))
+        await until(lambda: _someone_is_blocked(road))
+        sent = parcels(100)
+        await other.put(sent)
+    assert ids(taking.result()) == ids(sent)
+
+
 async def test_it_returns_nothing_when_the_wait_is_over(road: Road) -> None:
     async with asyncio.timeout(3):
         assert await road.instance().take(5, MOMENT) == []

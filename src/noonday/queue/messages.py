@@ -46,6 +46,27 @@ def read(lane: Lane, entries: Iterable[Sequence[Any]]) -> tuple[list[Delivery], 
     return good, bad
 
 
+def read_text(lane: Lane, text: str) -> tuple[list[Delivery], list[str]]:
+    """As `read`, of receipts and ids in turn with blanks between them."""
+    good: list[Delivery] = []
+    bad: list[str] = []
+    parts = text.split(" ") if text else []
+    for receipt, named in zip(parts[::2], parts[1::2], strict=True):
+        if _UUID.fullmatch(named):
+            good.append(Delivery(lane, ExecutionId(named.lower()), receipt))
+        else:
+            bad.append(receipt)
+    return good, bad
+
+
+def texts(named: Iterable[tuple[Lane, str]]) -> dict[Lane, str]:
+    """The names of each lane in one text, with blanks between them."""
+    found: dict[Lane, list[str]] = {}
+    for lane, name in named:
+        found.setdefault(lane, []).append(name)
+    return {lane: " ".join(names) for lane, names in found.items()}
+
+
 def receipts(deliveries: Collection[Delivery]) -> Iterator[tuple[Lane, list[str]]]:
     """By lane, because each lane has its own stream."""
     for lane, members in groupby(sorted(deliveries, key=_lane), key=_lane):

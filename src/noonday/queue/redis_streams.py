@@ -11,7 +11,7 @@ import structlog
 
 from noonday.domain.job import Lane
 from noonday.ports import Delivery, Parcel
-from noonday.queue import census, fitness, messages
+from noonday.queue import census, fitness, messages, scripts
 from noonday.queue.groups import Groups
 from noonday.queue.messages import FIELD, GROUP, PAGE
 from noonday.queue.tidying import tidy
@@ -19,26 +19,6 @@ from noonday.queue.turns import Turns
 from noonday.redis_link import PATIENCE, Argument, Command, RedisLink
 
 log = structlog.get_logger(__name__)
-
-# All lanes in one round trip, each asked for what is still wanted: first the share of the lower ones, then
-# strictly by priority. A lane that lost its group does not hide what the others gave.
-_TAKE = """
-local share, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
-local found, trouble = {}, nil
-local function ask(lane, count)
-  if count < 1 then return end
-  local got = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', count, 'STREAMS', KEYS[lane], '>')
-  if got and got.err then
-    trouble = got.err
-  elseif got then
-    for _, entry in ipairs(got[1][2]) do found[#found + 1] = {lane, entry[1], entry[2]} end
-  end
-end
-for i = 5, #ARGV do ask(tonumber(ARGV[i]), share - #found) end
-for lane = 1, #KEYS do ask(lane, limit - #found) end
-if trouble and #found == 0 then return redis.error_reply(trouble) end
-return {found, trouble}
-"""
 
 
 class RedisStreams:
@@ -73,7 +53,8 @@ class RedisStreams:
 
     async def put(self, parcels: Sequence[Parcel]) -> None:
         for page in messages.pages(parcels):
-            await self._link.pipeline([self._add(parcel) for parcel in page])
+            named = [(parcel.lane, parcel.execution_id) for parcel in page]
+            await self._tell(scripts.PUT, FIELD, messages.texts(named))
 
     async def take(self, limit: int, wait: timedelta) -> list[Delivery]:
         if limit < 1:
@@ -88,7 +69,8 @@ class RedisStreams:
 
     async def ack(self, deliveries: Collection[Delivery]) -> None:
         for page in messages.pages(deliveries):
-            await self._link.pipeline(self._removal(page))
+            named = [(delivery.lane, delivery.receipt) for delivery in page]
+            await self._tell(scripts.REMOVE, GROUP, messages.texts(named))
 
     async def hand_back(self, deliveries: Collection[Delivery]) -> None:
         """All in one MULTI: nothing is lost in between. The old message goes first, for on a road that has
@@ -131,6 +113,10 @@ class RedisStreams:
     async def depths(self) -> Mapping[Lane, int]:
         return await census.depths(self._link, self._keys)
 
+    async def _tell(self, lua: str, word: str, texts: Mapping[Lane, str]) -> None:
+        """A script that takes a word, and a text for each lane that has one."""
+        await self._link.script(lua, [self._keys[lane] for lane in texts], [word, *texts.values()])
+
     def _add(self, parcel: Parcel | Delivery) -> Command:
         return ("XADD", self._keys[parcel.lane], "*", FIELD, parcel.execution_id)
 
@@ -148,14 +134,18 @@ class RedisStreams:
     async def _take_at_once(self, limit: int, share: int, order: Sequence[Lane]) -> list[Delivery]:
         lanes = list(self._keys)
         asked = [lanes.index(lane) + 1 for lane in order]
-        arguments: list[Argument] = [GROUP, self._consumer, share, limit, *asked]
-        found, *trouble = await self._link.script(_TAKE, list(self._keys.values()), arguments)
-        if trouble:
+        arguments: list[Argument] = [GROUP, self._consumer, FIELD, share, limit, *asked]
+        reply = await self._link.script(scripts.TAKE, list(self._keys.values()), arguments)
+        if len(reply) > len(lanes) + 1:
             self._groups.lost()
-        by_lane: dict[Lane, list[Any]] = {lane: [] for lane in lanes}
-        for number, receipt, fields in found:
-            by_lane[lanes[number - 1]].append((receipt, fields))
-        return await self._delivered(by_lane)
+        others: dict[Lane, list[Any]] = {lane: [] for lane in lanes}
+        for number, receipt, fields in reply[len(lanes)]:
+            others[lanes[number - 1]].append((receipt, fields))
+        found: list[Delivery] = []
+        for lane, text in zip(lanes, reply, strict=False):
+            found += await self._good(lane, *messages.read_text(lane, text))
+            found += await self._good(lane, *messages.read(lane, others[lane]))
+        return found
 
     async def _take_waiting(self, limit: int, millis: int) -> list[Delivery]:
         """COUNT holds for each stream; whatever is too much goes back."""
@@ -205,18 +195,21 @@ class RedisStreams:
             start = entries[-1][0]
 
     async def _delivered(self, entries: Mapping[Lane, Sequence[Any]]) -> list[Delivery]:
-        """High lanes first. What names no execution is removed here and harms nobody."""
+        """High lanes first."""
         found: list[Delivery] = []
         for lane, members in entries.items():
-            good, bad = messages.read(lane, members)
-            found += good
-            if bad:
-                await self._link.pipeline(self._removal_of(lane, bad))
-                log.warning(
-                    "messages without an execution were removed from the road",
-                    action="streams",
-                    stream=self._keys[lane],
-                    count=len(bad),
-                    first=bad[0],
-                )
+            found += await self._good(lane, *messages.read(lane, members))
         return found
+
+    async def _good(self, lane: Lane, good: list[Delivery], bad: Sequence[str]) -> list[Delivery]:
+        """What names no execution is removed here and harms nobody."""
+        if bad:
+            await self._link.pipeline(self._removal_of(lane, bad))
+            log.warning(
+                "messages without an execution were removed from the road",
+                action="streams",
+                stream=self._keys[lane],
+                count=len(bad),
+                first=bad[0],
+            )
+        return good
