@@ -64,6 +64,23 @@ class TestPledges:
         assert sorted(leader.heard.put) == [(lane, 100) for lane in Lane]
         assert leader.counters.enqueued == 300
 
+    async def test_those_close_behind_come_along_and_the_others_later(self, leader: Leader) -> None:
+        lead = timedelta(milliseconds=60)
+        feeder = Feeder(
+            clock=leader.clock,
+            streams=leader.streams,
+            counters=leader.counters,
+            telemetry=leader.heard,
+            lead=lead,
+        )
+        moments = [NOON + timedelta(milliseconds=n) for n in (60, 75, 90, 91, 120)]
+        feeder.pledge(map(a_pledge, moments))
+        assert await feeder.run_once() == moments[3] - lead
+        assert leader.heard.put == [(Lane.NORMAL, 3)]
+        leader.clock.advance(milliseconds=31)
+        assert await feeder.run_once() is None
+        assert leader.heard.put == [(Lane.NORMAL, 3), (Lane.NORMAL, 2)]
+
     async def test_on_the_real_clock_they_are_exact(self) -> None:
         clock = SystemClock()
         road = FlakyRoad(clock)

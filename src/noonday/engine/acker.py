@@ -20,7 +20,7 @@ class Acker(Actor):
     acknowledges is looked at again one day, and its row says that there is nothing to do."""
 
     name = "acker"
-    gap = 0.01  # the first goes at once, those close behind share a round trip
+    gap = 0.05  # the first goes at once, those close behind share a round trip: nobody waits for them
 
     def __init__(self, *, clock: Clock, streams: Streams) -> None:
         super().__init__(clock=clock)

@@ -61,7 +61,7 @@ class Role(StrEnum):
 ALL_ROLES = frozenset(Role)
 _RESIGN_WITHIN = 3.0  # seconds
 _LEAVE_WITHIN = 3.0
-_ROAD_LEAD = timedelta(milliseconds=20)  # for a message, its claim and the clocks of two machines
+_ROAD_LEAD = timedelta(milliseconds=60)  # for a message, its claim and the clocks of two machines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
