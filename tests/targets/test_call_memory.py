@@ -157,6 +157,44 @@ async def test_a_connection_is_used_again_once_its_answer_was_read_to_the_end(se
     assert peers[0] == peers[1] == peers[2] != peers[3]
 
 
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+WHOLE = [HEAD + b"Content-Length: 7\r\n\r\n" + b'{"a":1}']
+LATE = [HEAD + b"Content-Length: 7\r\n\r\n", b'{"a":1}']
+PIECES = [HEAD + b"Content-Length: 7\r\n\r\n{", b'"a":', b"1}"]
+CHUNKS = [HEAD + b'Transfer-Encoding: chunked\r\n\r\n3\r\n{"a', b'\r\n4\r\n":1}\r\n', b"0\r\n\r\n"]
+
+
+async def test_an_answer_is_the_same_however_it_comes_and_its_connection_is_kept() -> None:
+    answers = [WHOLE, LATE, PIECES, CHUNKS, [b"HTTP/1.1 204 Nothing\r\n\r\n"], WHOLE]
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        for first, *others in answers:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(first)
+            for piece in others:
+                await asyncio.sleep(0.01)  # or they would come as one
+                writer.write(piece)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener, using(a_config()) as targets:
+        run = a_run(HttpTarget(url=f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"))
+        outcomes: list[Any] = [await targets.run(run) for _ in answers]
+    assert [outcome.result.value for outcome in outcomes] == [{"a": 1}] * 4 + [None, {"a": 1}]
+    assert [outcome.result.bytes_received for outcome in outcomes] == [7, 7, 7, 7, 0, 7]
+    assert connections == 1
+
+
+@pytest.mark.parametrize("blanks", ["", " ", "\r\n\t "])
+def test_blanks_may_stand_around_json_and_nothing_else(blanks: str) -> None:
+    assert parse_json(f'{blanks}{{"a": 1}}{blanks}'.encode()) == {"a": 1}
+    for text in (f"1{blanks}x", f"{{}}{blanks}{{}}", blanks, f"1{blanks}\x0c", f"\x0b{blanks}1"):
+        with pytest.raises(NotJson):
+            parse_json(text.encode())
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),

@@ -113,9 +113,18 @@ def _if_short(plain: Any, limit: int) -> tuple[Any, str | None]:
 def parse_json(data: bytes) -> Any:
     """Raises NotJson for whatever is not strict, shallow JSON."""
     try:
-        return _decoder.decode(data.decode()) if _is_harmless(data) else plain_json(json.loads(data))
+        return _decoded(data.decode()) if _is_harmless(data) else plain_json(json.loads(data))
     except (ValueError, RecursionError) as exc:
         raise NotJson(str(exc)) from exc
+
+
+def _decoded(text: str) -> Any:
+    """As the decoder's own `decode`, which looks for blanks with two regular expressions."""
+    text = text.strip(" \t\n\r")
+    value, end = _decoder.raw_decode(text)
+    if end != len(text):
+        raise NotJson(f"there is more after the value, from character {end} on")
+    return value
 
 
 def _is_harmless(data: bytes) -> bool:

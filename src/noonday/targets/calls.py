@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import aiohttp
+from multidict import istr
 from yarl import URL
 
 from noonday.domain.execution import Execution
@@ -26,7 +27,8 @@ from noonday.targets.resolver import VettingResolver, guarded_socket
 
 _MAX_JSON = 1024 * 1024
 _LINES = frozenset({"text/plain", "text/event-stream", "application/x-ndjson"})  # a service's output
-_NO_TYPE = ("Content-Type",)  # the client would make one up for an empty body
+_CONTENT_TYPE = istr("Content-Type")
+_NO_TYPE = (_CONTENT_TYPE,)  # the client would make one up for an empty body
 # Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
 _KEEP_ALIVE_SECONDS = 3.0
 # What this machine has run out of says nothing of the target.
@@ -44,6 +46,20 @@ class Call(NamedTuple):
 
 class _Reading:
     """What is known of the answer so far; a cancelled call keeps it."""
+
+    __slots__ = (
+        "_chunks",
+        "_clock",
+        "_cut",
+        "_decoder",
+        "_first_byte",
+        "_limit",
+        "_received",
+        "_response",
+        "_started",
+        "_tell",
+        "_url",
+    )
 
     def __init__(self, url: URL, config: TargetsConfig, tell: Callable[[str], None] | None) -> None:
         self._url = url
@@ -150,27 +166,31 @@ class Caller:
             headers |= callback_headers(self._config, execution)
         given = job_headers(call.headers)
         if call.content_type and "content-type" not in map(str.lower, given):
-            headers["Content-Type"] = call.content_type
-        return headers | given
+            headers[_CONTENT_TYPE] = call.content_type
+        headers.update(given)
+        return headers
 
     async def _exchange(self, url: URL, call: Call, headers: dict[str, str], reading: _Reading) -> Answer:
         response = await self._client().request(
             call.method,
             url,
-            data=call.body or None,
+            data=aiohttp.BytesPayload(call.body) if call.body else None,
             allow_redirects=False,
             skip_auto_headers=None if call.content_type or call.method == "GET" else _NO_TYPE,
             middlewares=(_adding(headers),),
         )
         try:
             reading.begin(response)
-            while chunk := await response.content.readany():
+            content = response.content
+            # a short answer has come as a whole with its head, and is there without waiting
+            while chunk := content.read_nowait() if content.is_eof() else await content.readany():
                 if not reading.add(chunk):
                     response.close()
                     break
             reading.end()
         finally:
-            response.release()
+            if not response.closed:  # one that was read to its end has given back its connection
+                response.release()
         return reading.answer()
 
     def _client(self) -> aiohttp.ClientSession:
