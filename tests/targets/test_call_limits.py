@@ -121,10 +121,11 @@ async def test_a_broken_answer_is_worth_a_retry(said: bytes, words: str, targets
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        outcome = await targets.run(a_run(FetchTarget(url=f"http://127.0.0.1:{port}/")))
+        outcome = await targets.run(a_run(FetchTarget(url=f"http://127.0.0.1:{port}/?key=secret")))
     assert isinstance(outcome, Failed)
     assert outcome.retryable
     assert words in outcome.error
+    assert "secret" not in outcome.error
 
 
 async def test_no_more_calls_than_allowed_are_in_flight_to_one_host(server: WebServer) -> None:

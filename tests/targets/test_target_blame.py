@@ -113,6 +113,15 @@ def test_what_this_machine_has_run_out_of_blames_nobody() -> None:
     assert _broken(url, certificate, a_run(HttpTarget(url=str(url))).partial).down is True
 
 
+def test_the_words_of_the_client_do_not_tell_the_url() -> None:
+    url = URL("http://a.test/hook?key=secret")
+    exc = aiohttp.ClientOSError(errno.EPIPE, f"Can not write request body for {url}")
+    failed = _broken(url, exc, a_run(HttpTarget(url=str(url))).partial)
+    assert failed.down is True
+    assert "Can not write request body for a.test:80" in failed.error
+    assert "secret" not in failed.error
+
+
 @pytest.mark.parametrize(
     ("url", "domain"),
     [

@@ -263,7 +263,11 @@ def _broken(url: URL, exc: Exception, result: Result) -> Failed:
             return Failed(error=text, down=True, result=result)
         case aiohttp.ClientPayloadError():
             return Failed(error=f"the answer of {place} broke off", down=True, result=result)
+        case aiohttp.ClientResponseError():
+            text = f"the call to {place} failed: the answer is not HTTP: {exc.message}"
+            return Failed(error=cut_text(text, 500), down=True, result=result)
         case _:
-            text = f"the call to {place} failed: {type(exc).__name__}: {exc}"
+            said = str(exc).replace(str(url), place)
+            text = f"the call to {place} failed: {type(exc).__name__}: {said}"
             ours = isinstance(exc, ValueError) or getattr(exc, "errno", None) in _OUR_OWN
             return Failed(error=cut_text(text, 500), down=None if ours else True, result=result)
