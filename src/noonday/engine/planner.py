@@ -55,7 +55,7 @@ class Planner(Actor):
     name = "planner"
     gap = 0.01
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a plan needs, each by its name
         self,
         *,
         db: Database,
@@ -98,7 +98,8 @@ class Planner(Actor):
 
     def _far(self) -> Facts:
         nearest = (self._config.lookahead + self._config.reach) / 2
-        return Facts(lookahead=nearest + (self._config.reach - nearest) * self._chance(), cap=self._config.cap)
+        further = (self._config.reach - nearest) * self._chance()
+        return Facts(lookahead=nearest + further, cap=self._config.cap)
 
     def _plan_batch(self, now: datetime, facts: Facts, fed: Collection[Lane], conn: Connection) -> Pass:
         self._fence(conn)
