@@ -43,8 +43,8 @@ def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None
 @lru_cache(maxsize=256)
 def _postgres(table: Table, shared: tuple[str, ...], single: tuple[str, ...]) -> str:
     arrays = [bulk.array_of(table.c[name]) for name in single]
-    values = [bulk.array_of(table.c[name]).removesuffix("[]") for name in shared]
-    values += [f"u.{name}" for name in single]
+    values = [f"%s::{bulk.kind_of(table.c[name])}" for name in shared]
+    values += [bulk.value_of(table.c[name]) for name in single]
     return (
         f"INSERT INTO {table.name} ({', '.join((*shared, *single))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
         f"FROM unnest({', '.join(arrays)}) AS u({', '.join(single)})"

@@ -67,15 +67,16 @@ def _instants(table: Table) -> frozenset[str]:
 
 
 def _one_of(column: Column[Any]) -> str:
-    return bulk.array_of(column).removesuffix("[]")
+    return f"%s::{bulk.kind_of(column)}"
 
 
 @lru_cache(maxsize=256)
 def _postgres_insert(each: tuple[str, ...], same: tuple[str, ...]) -> str:
-    once = "".join(f"{_one_of(executions.c[name])}, " for name in same)
+    values = [_one_of(executions.c[name]) for name in same]
+    values += [bulk.value_of(executions.c[name]) for name in each]
     arrays = ", ".join(bulk.array_of(executions.c[name]) for name in each)
     return (
-        f"INSERT INTO executions ({', '.join((*same, *each))}) SELECT {once}u.* "  # noqa: S608 - own names
+        f"INSERT INTO executions ({', '.join((*same, *each))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
         f"FROM unnest({arrays}) AS u({', '.join(each)}) ON CONFLICT ({', '.join(SLOT)}) DO NOTHING"
     )
 
@@ -83,7 +84,7 @@ def _postgres_insert(each: tuple[str, ...], same: tuple[str, ...]) -> str:
 @lru_cache(maxsize=256)
 def _postgres_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
     changes = [_change(name, _one_of(jobs.c[name]), "t.") for name in same]
-    changes += [_change(name, f"u.{name}", "t.") for name in each if name != "id"]
+    changes += [_change(name, bulk.value_of(jobs.c[name]), "t.") for name in each if name != "id"]
     arrays = ", ".join(bulk.array_of(jobs.c[name]) for name in each)
     return (
         f"UPDATE jobs AS t SET {', '.join(changes)} "  # noqa: S608 - own names

@@ -19,11 +19,6 @@ _REMEMBERED: Final = 16_384  # instants; a run's moment is written in half a doz
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def iso_text(value: datetime) -> str:
-    return value.isoformat()
-
-
-@lru_cache(maxsize=_REMEMBERED)
 def instant_text(value: datetime) -> str:
     """Fixed width, so that the order of texts is the order of instants."""
     if value.tzinfo is not UTC:
