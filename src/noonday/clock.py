@@ -86,7 +86,9 @@ class SyncedClock(SystemClock):
         course = self._course
         if course is None:  # not told yet
             return super().now()
-        return datetime.fromtimestamp(course.at(self.monotonic()), UTC)
+        monotonic = self.monotonic()
+        at = course.at(monotonic) if course.ahead else monotonic + course.offset
+        return datetime.fromtimestamp(at, UTC)
 
     def adjust(self, now: datetime, at: float) -> timedelta:
         """It was `now` when the monotonic clock read `at`. Returns how far this clock was behind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -44,6 +45,8 @@ class Run:
     progress: Callable[[float | None, str | None], Awaitable[None]] = _nobody_listens
     output: Callable[[str], None] = _nobody_reads  # what it writes, as it does; from any thread, never waits
     partial: Result = field(default=NOTHING)
+    task: asyncio.Task[Any] | None = None  # that awaits the target, where the runner knows it
+    at_once: bool = False  # it ended without ever waiting for anything: its task may serve another run
 
     def keep(self, result: Result) -> None:
         self.partial = result

@@ -19,6 +19,7 @@ from noonday.domain.execution import WaitReason
 from noonday.store.dialects import Answers
 from noonday.store.prepared import prepared
 from noonday.store.tables import OPEN, executions
+from noonday.telemetry.logs import what_is_told
 from noonday.testing import FlakyRoad
 from tests.simulation import checking, faults, watching
 from tests.simulation.jobs import draw_jobs
@@ -123,7 +124,8 @@ def _logs_in(world: World) -> Iterator[None]:
 
     before = structlog.get_config()
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, keep], cache_logger_on_first_use=False
+        processors=[structlog.contextvars.merge_contextvars, what_is_told, keep],
+        cache_logger_on_first_use=False,
     )
     try:
         yield

@@ -98,6 +98,8 @@ class Breakers(Actor):
 
     def after(self, claim: Claim, outcome: Outcome | None) -> None:
         """What the call taught; costs nothing while all is well."""
+        if type(outcome) is Completed and not self._view and not self._heard and not self._probes:
+            return
         probe_until = self._probes.pop(claim.execution.id, None)
         ok = _lives(outcome)
         if ok is None and probe_until is None:

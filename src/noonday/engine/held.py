@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import NOTHING, Cancelled, Outcome, Released, TimedOut
@@ -49,7 +49,7 @@ class Held:
     at_work: bool = False  # its target has it
     cut: bool = False  # its target was told to let go
     timer: asyncio.TimerHandle | None = field(default=None, repr=False)
-    task: asyncio.Task[None] | None = field(default=None, repr=False)
+    task: asyncio.Task[Any] | None = field(default=None, repr=False)
     leave: Callable[[Held], None] = field(default=_nowhere, repr=False)  # gives its slot free
 
     @property
@@ -87,7 +87,7 @@ class Held:
             self.stopped = why
         self._cut()
 
-    def begin_work(self, task: asyncio.Task[None]) -> int:
+    def begin_work(self, task: asyncio.Task[Any]) -> int:
         """From here on the attempt can be cut; returns how often its task was cancelled for other reasons."""
         self.task, self.at_work = task, True
         return task.cancelling()

@@ -120,25 +120,27 @@ class Leases(Actor):
         self._held.update((one.id, one) for one in held)
         return held
 
-    def start(self, held: Held) -> None:
+    def start(self, held: Held, now: float) -> None:
         """The attempt begins: from now on it has a time-out."""
-        now = self.clock.monotonic()
         held.started_at = self.clock.now()
         self._telemetry.started(held.claim, held.started_at - _due_at(held.claim.execution))
         held.deadline = now + held.claim.job.timeout.total_seconds()
         if self._config.timers:
             self._timers.watch(held, now)
 
-    def look_at(self, held: Held) -> None:
-        """Stop it if its time is over: even before it begins, for a claim may take longer than its lease."""
+    def look_at(self, held: Held) -> float:
+        """Stop it if its time is over: even before it begins, for a claim may take longer than its lease.
+
+        Returns the moment of the look."""
         now = self.clock.monotonic()
         match held.over(now):
+            case None:
+                pass
             case Stop.LOST:
                 self._lose(held, "it could not be renewed in time")
-            case Stop.TIME_OUT:
-                held.stop(Stop.TIME_OUT, now)
             case _:
-                pass
+                held.stop(Stop.TIME_OUT, now)
+        return now
 
     def ran_out(self, held: Held) -> None:
         """The timer of the attempt rang: was it the time-out or the end of the trust?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -19,6 +19,7 @@ log = structlog.get_logger(__name__)
 # When an actor wants to run again unless it is woken before: a moment of the wall clock (due times), a span
 # of the monotonic clock (leases), or None = only when woken.
 Wish = datetime | timedelta | None
+AT_ONCE: Final = timedelta()
 
 _FIRST_BACKOFF = 0.1
 _LONGEST_BACKOFF = 3.0
@@ -65,7 +66,10 @@ class Actor(ABC):
                 await asyncio.sleep(rest)
 
     async def _sleep(self, wish: Wish) -> None:
-        if isinstance(wish, timedelta):
+        if wish == AT_ONCE:  # a turn for the others is all the rest it takes
+            self.wake.clear()
+            await asyncio.sleep(0)
+        elif isinstance(wish, timedelta):
             await nap(wish.total_seconds(), self.wake)
         else:
             await self.clock.sleep_until(wish, self.wake)

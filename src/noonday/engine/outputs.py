@@ -72,6 +72,7 @@ class Outputs(Actor):
         self._db = db
         self._tell = tell
         self._lock = threading.Lock()  # tasks write from threads of their own
+        self._home: asyncio.AbstractEventLoop | None = None
         self._writers: set[Held] = set()
         self._open: dict[Key, _Stream] = {}
         self._waiting: dict[Key, _Stream] = {}  # until all of it is stored
@@ -80,7 +81,8 @@ class Outputs(Actor):
 
     def open(self, held: Held) -> Callable[[str], None]:
         """For one attempt; may be called from any thread."""
-        self._home = asyncio.get_running_loop()
+        if self._home is None:
+            self._home = asyncio.get_running_loop()
         self._writers.add(held)
         return partial(self._write_for, held)
 
@@ -96,6 +98,7 @@ class Outputs(Actor):
             if key in self._waiting or not stream.flow:
                 return
             self._waiting[key] = stream
+        assert self._home is not None, "it was opened"
         with suppress(RuntimeError):  # the loop has closed: nobody writes any more
             self._home.call_soon_threadsafe(self.wake.set)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from datetime import timedelta
+from typing import Any
 
 import structlog
 
@@ -65,27 +66,28 @@ class Runner:
         if held.stopped is not None:
             return outcome_of(held)
         deferred = await self._breakers.before(held.claim) if self._breakers.alert else None
-        self._leases.look_at(held)
+        now = self._leases.look_at(held)
         if held.stopped is not None:  # while it was claimed, or while the breaker was asked
             return outcome_of(held)
         if deferred is not None:
             return deferred
+        task = asyncio.current_task()
+        assert task is not None
         run = held.run = Run(
             claim=held.claim,
+            task=task,
             timeout=held.claim.job.timeout,
             grace=self._grace,
             progress=self._reporter.reporting(held),
             output=self._outputs.open(held),
         )
-        return await self._under_way(held, run)
+        return await self._under_way(held, task, run, now)
 
-    async def _under_way(self, held: Held, run: Run) -> Outcome | None:
+    async def _under_way(self, held: Held, task: asyncio.Task[Any], run: Run, now: float) -> Outcome | None:
         """Whoever cuts it cancels this task, once: that is taken back here, and no other cancelling."""
-        task = asyncio.current_task()
-        assert task is not None
         cancelled = held.begin_work(task)
         try:
-            self._leases.start(held)
+            self._leases.start(held, now)
             outcome = await self._target.run(run)
         except asyncio.CancelledError:
             if not held.cut or task.uncancel() > cancelled:

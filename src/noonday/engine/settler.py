@@ -70,7 +70,9 @@ class Settler(Actor):
         full = True
         while full and self._waiting:
             batch = list(islice(self._waiting, self._batch))
-            for one, settled in zip(batch, await self._commit(batch), strict=True):
+            done = await self._commit(batch)
+            self._counters.settled += sum(done)
+            for one, settled in zip(batch, done, strict=True):
                 self._waiting.popleft()
                 self._finish(one, settled)
             full = len(batch) == self._batch
@@ -116,9 +118,7 @@ class Settler(Actor):
         return False
 
     def _finish(self, one: _Waiting, settled: bool) -> None:
-        if settled:
-            self._counters.settled += 1
-        else:
+        if not settled:
             self._counters.refused += 1
             log.warning(
                 "an ending came after its lease was gone and changes nothing",

@@ -26,12 +26,14 @@ from noonday.engine.pace import Pace
 from noonday.engine.runner import Runner
 from noonday.engine.settler import Settler
 from noonday.ports import Claim, Delivery, Telemetry
+from noonday.telemetry import logs
 
 log = structlog.get_logger(__name__)
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 LONGEST_WAIT: Final = 1.0  # seconds that a claim may wait here for a slot before it is handed back
+_IN_A_ROW: Final = 16  # runs in one task: then the event loop looks after everybody else
 _NO_DELIVERIES: Final[Mapping[ExecutionId, Delivery]] = {}
 
 
@@ -177,25 +179,42 @@ class Slots:
 
     def _start(self, held: Held) -> None:
         assert self.spawn is not None, "an attempt needs a group to run in"
+        self._occupy(held)
+        self.spawn(self._work(held))
+
+    def _occupy(self, held: Held) -> None:
         self._running.add(held)
         held.leave = self._leave
-        held.task = self.spawn(self._work(held))
 
     async def _work(self, held: Held) -> None:
-        """One claim from start to end, which is then made durable; a failure here is this claim's alone."""
-        structlog.contextvars.bind_contextvars(**ids(held.claim))  # for all that the attempt logs
+        """A claim from start to end, then others that wait: to end a task and to begin another takes longer
+        than a short run. Only one that waited for nothing leaves nothing behind in its task.
+        """
+        left = _IN_A_ROW
+        while await self._run(held) and self._ready and len(self._running) < self.size and left:
+            left -= 1
+            held = self._ready.popleft()
+            self._occupy(held)
+            self._breath.draw()
+        self._fill()
+
+    async def _run(self, held: Held) -> bool:
+        """The end is made durable meanwhile; a failure here is this claim's alone. Says whether nothing of it
+        can be left in the task."""
+        logs.tell(partial(ids, held.claim))  # in all that the attempt logs
         try:
             began = self._clock.monotonic()
             outcome = await self.hands.runner.run(held)
             took = self._clock.monotonic() - began
-            if held.run is not None:
+            run = held.run
+            if run is not None:
                 self._pace.ran(took)
-            self._leave(held)
+            self._vacate(held)
             if outcome is not None:
                 ending = held.ending(outcome, self._clock.now())
                 then = partial(self._durable, held, outcome, took)
                 self.hands.settler.offer(ending, held.claim.execution.attempt, then)
-                return
+                return run is not None and run.at_once
             self.hands.acker.done(held.delivery)
         except asyncio.CancelledError:
             self._drop(held)
@@ -203,12 +222,14 @@ class Slots:
         except Exception:
             log.exception("an attempt went wrong in the worker", action="worker.failed", **ids(held.claim))
         self._drop(held)
+        return False
 
     def _durable(self, held: Held, outcome: Outcome, took: float, settled: bool) -> None:
         try:
             if settled:
                 self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
-            self.hands.acker.done(held.delivery)
+            if held.delivery is not None:
+                self.hands.acker.done(held.delivery)
         finally:
             self._drop(held)
 
@@ -219,11 +240,16 @@ class Slots:
         self._changed.set()
 
     def _leave(self, held: Held) -> None:
-        """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""
+        """It is left to itself or went wrong: its slot is free, and nobody else will say so."""
         if held in self._running:
-            self._running.discard(held)
-            self._changed.set()  # what is left to itself never comes to the end of its work
+            self._vacate(held)
+            self._changed.set()
             self._fill()
+
+    def _vacate(self, held: Held) -> None:
+        """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""
+        self._running.discard(held)
+        if self._asking:
             self._offer_room()
 
     def _offer_room(self) -> None:

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 GOLDEN: Final = 0.6180339887498949  # spreads one chance evenly over a batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Ending:
     """How an attempt ended, as told by whoever holds (or held) its lease."""
 

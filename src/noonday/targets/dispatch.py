@@ -43,14 +43,14 @@ class Targets:
     def _dispatch(self, run: Run) -> Awaitable[Outcome]:
         target = run.claim.job.target
         match target:
+            case PythonTarget():
+                return self._python.run(run, target)
             case HttpTarget():
                 return self._http.run(run, target)
             case ServiceTarget():
                 return self._service.run(run, target)
             case FetchTarget():
                 return self._fetch.run(run, target)
-            case PythonTarget():
-                return self._python.run(run, target)
             case CommandTarget():
                 return self._command.run(run, target)
             case _ as never:

@@ -6,19 +6,21 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import lru_cache, partial
-from typing import Any, assert_never
+from typing import Any
 
 from noonday.domain.outcome import Failed, Outcome, Result
 from noonday.domain.target import PythonTarget
 from noonday.ports import Run
+from noonday.targets.apart import Apart
 from noonday.targets.config import TargetsConfig
 from noonday.targets.lookup import find_task, knows_task
 from noonday.targets.processes import Processes
 from noonday.targets.reporting import Reporter
 from noonday.targets.results import raised, returned
 from noonday.targets.task_process import run_in_process
-from noonday.targets.tasks import RunContext, Task, running
+from noonday.targets.tasks import RunContext, Task, make_current, running
 from noonday.targets.threads import Ended, Threads
 
 
@@ -32,21 +34,31 @@ class PythonRunner:
         return knows_task(task, self._config.tasks, self._config.task_modules)
 
     async def run(self, run: Run, target: PythonTarget) -> Outcome:
-        found = await find_task(target.task, self._config.tasks, self._config.task_modules)
-        if not isinstance(found, Task):
-            return found
-        async with Reporter(run) as reporter:
-            match found.mode:
-                case "async":
-                    return await _in_loop(run, found, target, reporter)
-                case "thread":
-                    return await self._in_thread(run, found, target, reporter)
-                case "process":
-                    if misfit := _misfit(found, target):  # before a whole process is started for it
-                        return misfit
-                    return await run_in_process(self._processes, run, found, target, reporter)
-                case _ as never:
-                    assert_never(never)
+        config = self._config
+        task = config.tasks.get(target.task) or await find_task(
+            target.task, config.tasks, config.task_modules
+        )
+        if not isinstance(task, Task):
+            return task
+        reporter, returned = Reporter(run), False
+        try:
+            if task.mode == "async":
+                outcome = await _in_loop(run, task, target, reporter)
+            else:
+                outcome = await self._off_the_loop(run, task, target, reporter)
+            returned = True
+            return outcome
+        finally:
+            reporter.over = True
+            if reporter.spoken:
+                await reporter.end(deliver=returned)
+
+    async def _off_the_loop(self, run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
+        if task.mode == "thread":
+            return await self._in_thread(run, task, target, reporter)
+        if misfit := _misfit(task, target):  # before a whole process is started for it
+            return misfit
+        return await run_in_process(self._processes, run, task, target, reporter)
 
     async def _in_thread(self, run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
         """A thread can only be asked to stop; one that does not hear is left alone; the result says so."""
@@ -70,17 +82,21 @@ class PythonRunner:
 
 
 async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
-    me = asyncio.current_task()
+    me = run.task or asyncio.current_task()
     assert me is not None
-    with running(context_of(run, reporter.report, lambda: me.cancelling() > 0)):
-        try:
-            return returned(await task.function(*target.args, **target.kwargs))
-        except asyncio.CancelledError as exc:
-            if me.cancelling() > 0:
-                raise
-            return raised(exc)  # something inside was cancelled; nobody has cancelled the run
-        except BaseException as exc:  # sys.exit() in a task must not end the scheduler
-            return _failure(exc, task, target) or raised(exc)
+    own = copy_context()
+    own.run(make_current, context_of(run, reporter.report, lambda: me.cancelling() > 0))
+    try:
+        apart = Apart(task.function(*target.args, **target.kwargs), own)
+        value = await apart
+        run.at_once = not apart.waited and not me.cancelling()
+        return returned(value)
+    except asyncio.CancelledError as exc:
+        if me.cancelling() > 0:
+            raise
+        return raised(exc)  # something inside was cancelled; nobody has cancelled the run
+    except BaseException as exc:  # sys.exit() in a task must not end the scheduler
+        return _failure(exc, task, target) or raised(exc)
 
 
 def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from types import TracebackType
 
 from noonday.ports import Run
 
@@ -13,32 +12,29 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """`async with Reporter(run) as reporter:` — `reporter.report` may be called from any thread meanwhile."""
+    """From its making until its `end`, which only one that has `spoken` needs, `report` may be called from
+    any thread."""
 
-    __slots__ = ("_fraction", "_lock", "_loop", "_message", "_over", "_pump", "_run", "_waiting", "_wake")
+    # Most tasks never report: what only reports need is set by the first one.
+    _fraction: float | None = None
+    _message: str | None = None
+    _waiting = False
+    _wake: asyncio.Event | None = None
+    _pump: asyncio.Task[None] | None = None
+    spoken = False
+    over = False  # set when the task has ended: what comes now is not heard
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
-        self._fraction: float | None = None
-        self._message: str | None = None
-        self._waiting = False
-        self._wake: asyncio.Event | None = None  # made for the first report: most tasks never report
-        self._pump: asyncio.Task[None] | None = None
-        self._over = False
 
-    async def __aenter__(self) -> Reporter:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, stack: TracebackType | None
-    ) -> None:
-        self._over = True
+    async def end(self, *, deliver: bool) -> None:
+        """Carries nothing more; what still waits is delivered first, if it shall be."""
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-        if kind is None and self._waiting:
+        if deliver and self._waiting:
             await self._deliver()
 
     def report(self, fraction: float | None, message: str | None) -> None:
@@ -47,14 +43,14 @@ class Reporter:
             self._message = self._message if message is None else message
             if self._waiting:
                 return
-            self._waiting = True
+            self._waiting = self.spoken = True
         try:
             self._loop.call_soon_threadsafe(self._knock)
         except RuntimeError:
             log.debug("a report came after the loop had closed")
 
     def _knock(self) -> None:
-        if self._over:
+        if self.over:
             return
         if self._wake is None:
             self._wake = asyncio.Event()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor
 
-__all__ = ["MASK", "configure", "looks_secret", "redacted"]
+__all__ = ["MASK", "configure", "looks_secret", "redacted", "tell", "what_is_told"]
 
 MASK = "********"
 
@@ -77,6 +78,20 @@ def _visible(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+_told: ContextVar[Callable[[], Mapping[str, str]]] = ContextVar("noonday_told")
+
+
+def tell(what: Callable[[], Mapping[str, str]]) -> None:
+    """Every line of this context says it from now on. It is asked for only when there is a line."""
+    _told.set(what)
+
+
+def what_is_told(_: Any, __: str, event: EventDict) -> EventDict:
+    """The processor of `tell`; a line's own words come first."""
+    what = _told.get(None)
+    return event if what is None else {**what(), **event}
+
+
 def configure(
     *, level: str = "info", form: Literal["auto", "json", "console"] = "auto", stream: TextIO | None = None
 ) -> None:
@@ -84,6 +99,7 @@ def configure(
     out = stream or sys.stderr
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        what_is_told,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

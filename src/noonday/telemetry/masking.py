@@ -42,6 +42,8 @@ def _hidden(value: Any, shown: Any) -> Iterator[str]:
 
 def masked(outcome: Outcome, job: Job, execution: Execution) -> Outcome:
     """The same end, its texts without the secrets of the job."""
+    if type(outcome) is Completed and not outcome.result.output_tail:  # as nearly all of them
+        return outcome
     match outcome:
         case Failed():
             veil = Veil(secrets_of(job, execution))

@@ -127,6 +127,8 @@ class Metrics(Collector):
         source = self._source(claim.job.source_id)
         self._executed.add((status, source))
         self._took.add((source,), took.total_seconds())
+        if type(outcome) is Completed:
+            return
         again = isinstance(outcome, TimedOut) or (isinstance(outcome, Failed) and outcome.retryable)
         if again and claim.execution.failures < claim.job.retry.max_retries:
             self._retries.add()
