@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, delete, event, func, select
+from sqlalchemy import Engine, delete, event, func, select, update
 
 from noonday.control.registry import Declaration, Registered, Registry
 from noonday.domain.access import ANYBODY, Caller, Role
@@ -305,6 +305,74 @@ async def test_many_new_jobs_take_no_more_statements_than_a_few(desk: Desk, regi
         revision, entries, said = await state(desk, name)
         assert (revision, entries) == (1, 1)
         assert said is not None
+
+
+async def test_the_same_set_again_takes_a_few_statements_and_writes_nothing(
+    desk: Desk, registry: Registry
+) -> None:
+    async def again(count: int) -> int:
+        said: list[str] = []
+
+        def note(_: object, __: object, statement: str, *more: object) -> None:
+            said.append(statement)
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            done = await registry.register_all(
+                "email-service", [says(name=f"job-{n}") for n in range(count)], EMAIL
+            )
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        assert [one.job.name for one in done.jobs] == [f"job-{n}" for n in range(count)]
+        assert not any(one.created or one.changed or one.kept for one in done.jobs)
+        return len(said)
+
+    await registry.register_all("email-service", [says(name=f"job-{n}") for n in range(60)], EMAIL)
+    before = [await state(desk, f"job-{n}") for n in range(60)]
+    assert await again(60) <= await again(20) + 2
+    assert [await state(desk, f"job-{n}") for n in range(60)] == before
+
+
+async def test_a_set_that_is_said_again_means_what_each_would_mean_alone(
+    desk: Desk, registry: Registry
+) -> None:
+    """Beside one of which nothing is new: a changed one, one that a person changed, a paused, a cancelled and
+    a deleted one, one that somebody changed behind our back, and one that needs another."""
+    names = ["same", "new cron", "person", "paused", "cancelled", "deleted", "sql", "child"]
+
+    def said(cron: str) -> list[Declaration]:
+        made = {name: says(name=name) for name in names}
+        made["new cron"] = says(name="new cron", cron=cron)
+        parent = wanted(name="child", depends_on=(JobId("same"),))
+        made["child"] = replace(made["child"], job=parent, named=ALWAYS | {"dependsOn"})
+        return list(made.values())
+
+    await registry.register_all("email-service", said("0 9 * * 1"), EMAIL)
+    await desk.jobs.change("person", lambda job: replace(job, timing=a_timing(Cron(expression="1 1 * * *"))))
+    await desk.jobs.pause("paused")
+    await desk.jobs.cancel("cancelled")
+    await desk.jobs.remove("deleted")
+    await desk.db.write(
+        lambda conn: conn.execute(
+            update(jobs_table)
+            .where(jobs_table.c.name == "sql")
+            .values(cron_expression="2 2 * * *", dirty=True)
+        )
+    )
+    done = await registry.register_all("email-service", said("0 8 * * 1"), EMAIL)
+    found = {one.job.name: one for one in done.jobs}
+    assert [one.job.name for one in done.jobs] == names
+    assert {name for name, one in found.items() if one.created} == {"deleted"}
+    assert {name for name, one in found.items() if one.changed} == {"new cron"}
+    assert {name: fields(one) for name, one in found.items() if one.kept} == {
+        "person": ["cronExpression"],
+        "sql": ["cronExpression"],
+        "cancelled": ["status"],
+    }
+    assert found["paused"].job.paused
+    anew = found["sql"].job.next_run_at  # of the row as it is now, though nobody has planned that yet
+    assert anew is not None
+    assert (anew.hour, anew.minute) == (2, 2)
 
 
 async def test_one_of_many_new_jobs_that_is_wrong_says_which(registry: Registry) -> None:

@@ -25,7 +25,7 @@ from noonday.domain.declaring import (
     ordered,
 )
 from noonday.domain.errors import Conflict, Invalid, NotAllowed, NotFound, Problem
-from noonday.domain.job import Job
+from noonday.domain.job import Job, JobId
 from noonday.store import declarations, engine_versions, jobs
 from noonday.store.database import Database
 from noonday.store.declarations import Declared
@@ -121,6 +121,7 @@ class Registry:
                 declarations.clear(conn, service)
             here = declarations.lock_all(conn, service, places, own=prune)
             done = self._created_all(conn, now, service, _alone(said, here), who)
+            done |= self._unchanged(conn, said, here)
             for place in order:
                 if place not in done:
                     with _within(place):
@@ -190,6 +191,31 @@ class Registry:
             ],
         )
         return {place: Registered(job=one.job, created=True) for place, one in new.items()}
+
+    def _unchanged(
+        self, conn: Connection, said: Sequence[Declaration], here: Mapping[str, JobId]
+    ) -> dict[int, Registered]:
+        """Jobs that are locked and of which the service says what it said before: most of them, whenever it
+        starts. All are looked at together and nothing is written; whatever else there is goes one by one.
+        """
+        again = {place: one for place, one in enumerate(said) if one.job.name in here and _free(one.job)}
+        if not again or not self._replace_existing:
+            return {}
+        ids = [here[one.job.name] for one in again.values()]
+        found, last = jobs.untouched(conn, ids), declarations.of(conn, ids)
+        as_they_are = engine_versions.of_their_time(conn, list(found.values())) == list(found.values())
+        done = {}
+        for place, one in again.items() if as_they_are else ():
+            job, before = found.get(here[one.job.name]), last.get(here[one.job.name])
+            if job is None or before is None or before.service != one.service:
+                continue
+            new = declared(one.job.altered(id=job.id), one.named)
+            if before.body != new:
+                continue
+            merged = merge(last=before.body, new=new, usual=one.usual, job=job, override=one.override)
+            if not merged.taken:
+                done[place] = Registered(job=job, kept=merged.kept)
+        return done
 
     def _merged(
         self,
@@ -270,11 +296,12 @@ def _refuse_foreign(here: Job, last: Declared | None, said: Declaration, who: Ca
 
 def _alone(said: Sequence[Declaration], here: Collection[str]) -> dict[int, Declaration]:
     """Those that are new and need no other job, by their places."""
-    return {
-        place: one
-        for place, one in enumerate(said)
-        if one.job.name not in here and not (one.job.depends_on or one.job.on_success_of)
-    }
+    return {place: one for place, one in enumerate(said) if one.job.name not in here and _free(one.job)}
+
+
+def _free(job: Job) -> bool:
+    """Does it need no other job?"""
+    return not (job.depends_on or job.on_success_of)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from noonday.store.front_tables import declarations
 from noonday.store.owners import owner
 from noonday.store.tables import jobs
 
-__all__ = ["Declared", "add_many", "beside", "clear", "get", "lock_all", "owners", "put"]
+__all__ = ["Declared", "add_many", "beside", "clear", "get", "lock_all", "of", "owners", "put"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,12 @@ class Declared:
 def get(conn: Connection, job_id: JobId) -> Declared | None:
     row = conn.execute(select(declarations).where(declarations.c.job_id == job_id)).mappings().first()
     return None if row is None else Declared(**row)
+
+
+def of(conn: Connection, ids: Collection[JobId]) -> dict[JobId, Declared]:
+    query = select(declarations).where(dialects.of(conn).among(declarations.c.job_id, ids))
+    found = [Declared(**row) for row in conn.execute(query).mappings()]
+    return {one.job_id: one for one in found}
 
 
 def beside(conn: Connection, service: str, names: Collection[str]) -> list[Declared]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from noonday.domain.job import Job, JobId
 from noonday.store import dialects
 from noonday.store.alike import insert_alike
 from noonday.store.columns import Id
+from noonday.store.definitions import KEPT, readable_jobs
 from noonday.store.dialects import Answers
 from noonday.store.front_tables import declarations
 from noonday.store.job_cursors import (
@@ -42,7 +43,7 @@ from noonday.store.notices import CANCEL, JOBS, tell
 from noonday.store.prepared import prepared
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row, job_rows, job_values
-from noonday.store.tables import DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
+from noonday.store.tables import CLEAN, DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
 
 __all__ = [
     "Advance",
@@ -71,6 +72,7 @@ __all__ = [
     "save",
     "skip_through",
     "some",
+    "untouched",
 ]
 
 
@@ -115,6 +117,16 @@ def get(conn: Connection, job_id: str) -> Job | None:
 
 def by_name(conn: Connection, name: str) -> Job | None:
     return _one(_by_name(conn, name=name))
+
+
+def untouched(conn: Connection, ids: Collection[JobId]) -> dict[str, Job]:
+    """Those of them that can be read and that nobody has changed behind our back."""
+    return readable_jobs(conn, _untouched(conn, ids=ids).all())
+
+
+@prepared
+def _untouched(dialect: Answers) -> Select[Any]:
+    return select(*KEPT).where(CLEAN, dialect.listed(jobs.c.id, "ids"))
 
 
 def resolve(conn: Connection, id_or_name: str) -> Job:
