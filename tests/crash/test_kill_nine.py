@@ -122,9 +122,8 @@ def test_it_runs_an_overdue_job_once_and_says_what_it_skipped_after_a_long_stop(
     second = here.start(**short)
     before = len(started(here, "often"))
     eventually(lambda: len(started(here, "often")) > before + 1)
-    rows = second.history("often")
-    lapses = [row for row in rows if row["skip_reason"] == "coalesced"]
-    assert lapses
+    # What was planned before may run before the planner comes to what was not.
+    lapses = eventually(lambda: [row for row in second.history("often") if row["skip_reason"] == "coalesced"])
     assert sum(row["skipped_count"] for row in lapses) >= 2
     assert all(row["detail"] for row in lapses)
 
