@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.queue.roads import Road, opened
 from tests.servers import Server, old_redis_binary, start_redis
@@ -58,11 +59,14 @@ async def own_road(own_server: Server) -> AsyncIterator[Road]:
 
 
 @pytest.fixture
-def log_lines(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """What was logged so far."""
+def log_lines(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """What was logged so far, wherever the tests before have sent log lines."""
 
     def lines() -> str:
         told = capsys.readouterr()
         return told.out + told.err
 
-    return lines
+    before = structlog.get_config()
+    structlog.reset_defaults()
+    yield lines
+    structlog.configure(**before)

@@ -73,27 +73,19 @@ class Publisher(Actor):
 
     def started(self, claim: Claim, late: timedelta) -> None:
         self._next.started(claim, late)
-        if len(self._waiting) >= self._most:
-            self._more["started"] += 1
-        else:
-            self._gather(partial(_started, self.clock.now(), claim, late))
+        if self._has_room("started"):
+            self._waiting.append(partial(_started, self.clock.now(), claim, late))
 
     def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None:
         self._next.ended(claim, outcome, took)
         word = _WORDS.get(type(outcome))
-        if word is None:
-            return
-        if len(self._waiting) >= self._most:
-            self._more[word] += 1
-        else:
-            self._gather(partial(_ended, self.clock.now(), claim, outcome, took))
+        if word is not None and self._has_room(word):
+            self._waiting.append(partial(_ended, self.clock.now(), claim, outcome, took))
 
     def progressed(self, execution: Execution, fraction: float | None, message: str | None) -> None:
         self._next.progressed(execution, fraction, message)
-        if len(self._waiting) >= self._most:
-            self._more["progressed"] += 1
-        else:
-            self._gather(partial(_progressed, self.clock.now(), execution, fraction, message))
+        if self._has_room("progressed"):
+            self._waiting.append(partial(_progressed, self.clock.now(), execution, fraction, message))
 
     def skipped(self, job_id: JobId, reason: SkipReason, count: int) -> None:
         """Told by the threads of the store."""
@@ -102,14 +94,15 @@ class Publisher(Actor):
             self._home.call_soon_threadsafe(self._skip, job_id, reason, count)
 
     def _skip(self, job_id: JobId, reason: SkipReason, count: int) -> None:
-        if len(self._waiting) >= self._most:
-            self._more["skipped"] += count
-        else:
-            self._gather(partial(_skipped, self.clock.now(), job_id, reason, count))
+        if self._has_room("skipped", count):
+            self._waiting.append(partial(_skipped, self.clock.now(), job_id, reason, count))
 
-    def _gather(self, make: Callable[[], News]) -> None:
-        self._waiting.append(make)
-        self.wake.set()  # so it is when anything is only counted
+    def _has_room(self, word: str, count: int = 1) -> bool:
+        self.wake.set()
+        if len(self._waiting) < self._most:
+            return True
+        self._more[word] += count
+        return False
 
     async def run(self) -> None:
         try:
