@@ -98,8 +98,9 @@ class Publisher(Actor):
             self._waiting.append(partial(_skipped, self.clock.now(), job_id, reason, count))
 
     def _has_room(self, word: str, count: int = 1) -> bool:
-        self.wake.set()
+        """If not it is only counted, and who waits there already has woken the writer."""
         if len(self._waiting) < self._most:
+            self.wake.set()
             return True
         self._more[word] += count
         return False

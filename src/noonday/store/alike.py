@@ -6,7 +6,6 @@ SQLite binds each value of each row, the same or not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table
@@ -36,16 +35,5 @@ def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None
     if not single:
         dialects.of(conn).insert(conn, table, rows)
         return
-    sql = _postgres(table, (*shared,), (*single,))
+    sql = bulk.postgres_insert(table, (*shared,), (*single,))
     conn.exec_driver_sql(sql, (*shared.values(), *map(bulk.array_text, single.values())))
-
-
-@lru_cache(maxsize=256)
-def _postgres(table: Table, shared: tuple[str, ...], single: tuple[str, ...]) -> str:
-    arrays = [bulk.array_of(table.c[name]) for name in single]
-    values = [f"%s::{bulk.kind_of(table.c[name])}" for name in shared]
-    values += [bulk.value_of(table.c[name]) for name in single]
-    return (
-        f"INSERT INTO {table.name} ({', '.join((*shared, *single))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
-        f"FROM unnest({', '.join(arrays)}) AS u({', '.join(single)})"
-    )

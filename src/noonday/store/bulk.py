@@ -134,6 +134,11 @@ def array_of(column: Column[Any]) -> str:
     return f"%s::{'BIGINT' if isinstance(column.type, Instant) else kind_of(column)}[]"
 
 
+def one_of(column: Column[Any]) -> str:
+    """A parameter for one value that all rows have the same."""
+    return f"%s::{kind_of(column)}"
+
+
 def value_of(column: Column[Any]) -> str:
     """The value of a column in a row `u` of arrays. Days and the rest of a day apart: an interval is
     multiplied as a float, which counts the microseconds of three centuries and no more."""
@@ -144,13 +149,18 @@ def value_of(column: Column[Any]) -> str:
     return f"timestamptz 'epoch' + {days} + {rest}"
 
 
-@lru_cache(maxsize=256)
-def postgres_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...]) -> Prepared:
+@lru_cache(maxsize=512)
+def postgres_insert(
+    table: Table, shared: tuple[str, ...], single: tuple[str, ...], unique: tuple[str, ...] = ()
+) -> str:
+    """`shared` are the columns in which all rows have the same value; those of `single` come as arrays."""
+    values = [one_of(table.c[name]) for name in shared] + [value_of(table.c[name]) for name in single]
+    arrays = ", ".join(array_of(table.c[name]) for name in single)
     conflict = f" ON CONFLICT ({', '.join(unique)}) DO NOTHING" if unique else ""
-    arrays = ", ".join(array_of(table.c[name]) for name in columns)
-    names, values = ", ".join(columns), ", ".join(value_of(table.c[name]) for name in columns)
-    sql = f"INSERT INTO {table.name} ({names}) SELECT {values} FROM unnest({arrays}) AS u({names}){conflict}"  # noqa: S608 - own names
-    return sql, postgres_converters(table, columns)
+    return (
+        f"INSERT INTO {table.name} ({', '.join((*shared, *single))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
+        f"FROM unnest({arrays}) AS u({', '.join(single)}){conflict}"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +178,7 @@ def postgres_update(table: Table, shared: tuple[str, ...], single: tuple[str, ..
     """The last of `single` names the row. The arrays are in SELECTs so that the planner does not see their
     length: it would rather read all of a small table.
     """
-    changes = [f"{name} = %s::{kind_of(table.c[name])}" for name in shared]
+    changes = [f"{name} = {one_of(table.c[name])}" for name in shared]
     changes += [f"{name} = {value_of(table.c[name])}" for name in single[:-1]]
     arrays = [f"(SELECT {array_of(table.c[name])})" for name in single]
     key = single[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Table
+from sqlalchemy import Connection, Table
 
 from noonday.store import bulk
 from noonday.store.bulk import Columns, Values
@@ -22,7 +22,8 @@ def insert_runs(conn: Connection, columns: Columns, same: Values) -> int:
     if conn.dialect.name == "sqlite":
         sql, values = _sqlite_insert(tuple(each), tuple(same)), _at_once(executions, each, same)
     else:
-        sql, values = _postgres_insert(tuple(each), tuple(same)), _in_arrays(each, same)
+        sql = bulk.postgres_insert(executions, tuple(same), tuple(each), SLOT)
+        values = _in_arrays(each, same)
     return conn.exec_driver_sql(sql, values).rowcount
 
 
@@ -66,24 +67,9 @@ def _instants(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.c if isinstance(column.type, Instant))
 
 
-def _one_of(column: Column[Any]) -> str:
-    return f"%s::{bulk.kind_of(column)}"
-
-
-@lru_cache(maxsize=256)
-def _postgres_insert(each: tuple[str, ...], same: tuple[str, ...]) -> str:
-    values = [_one_of(executions.c[name]) for name in same]
-    values += [bulk.value_of(executions.c[name]) for name in each]
-    arrays = ", ".join(bulk.array_of(executions.c[name]) for name in each)
-    return (
-        f"INSERT INTO executions ({', '.join((*same, *each))}) SELECT {', '.join(values)} "  # noqa: S608 - own names
-        f"FROM unnest({arrays}) AS u({', '.join(each)}) ON CONFLICT ({', '.join(SLOT)}) DO NOTHING"
-    )
-
-
 @lru_cache(maxsize=256)
 def _postgres_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
-    changes = [_change(name, _one_of(jobs.c[name]), "t.") for name in same]
+    changes = [_change(name, bulk.one_of(jobs.c[name]), "t.") for name in same]
     changes += [_change(name, bulk.value_of(jobs.c[name]), "t.") for name in each if name != "id"]
     arrays = ", ".join(bulk.array_of(jobs.c[name]) for name in each)
     return (

@@ -246,8 +246,8 @@ class Postgres:
         if not rows:
             return 0
         columns = tuple(rows[0])
-        sql, converters = bulk.postgres_insert(table, columns, tuple(unique))
-        values = bulk.columns_of(rows, columns, converters)
+        sql = bulk.postgres_insert(table, (), columns, tuple(unique))
+        values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
         return conn.exec_driver_sql(sql, tuple(bulk.array_text(column) for column in values)).rowcount
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
