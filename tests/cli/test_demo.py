@@ -45,8 +45,8 @@ async def test_the_past_has_the_pace_of_the_future_which_lies_ahead(
     sqlite_db: Database, sqlite_url: str
 ) -> None:
     async with Filling(load(database_url=sqlite_url)) as filling:
+        now = filling.clock.now()  # before it fills: a minute may pass meanwhile
         await filling.fill(BASE)
-        now = filling.clock.now()
         week = Loads(sqlite_db, filling.clock)
         past = await week.past(now - timedelta(days=7), now)
         coming = await week.coming(now + timedelta(days=7))
