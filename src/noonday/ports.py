@@ -46,7 +46,7 @@ class Run:
     output: Callable[[str], None] = _nobody_reads  # what it writes, as it does; from any thread, never waits
     partial: Result = field(default=NOTHING)
     task: asyncio.Task[Any] | None = None  # that awaits the target, where the runner knows it
-    at_once: bool = False  # it ended without ever waiting for anything: its task may serve another run
+    tidy: bool = False  # it leaves nothing behind in its task, which may serve another run
 
     def keep(self, result: Result) -> None:
         self.partial = result

@@ -11,9 +11,10 @@ import pytest
 
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import FetchTarget, HttpTarget, ServiceTarget
+from noonday.http_client import AddrInfo
 from noonday.targets import NetworkPolicy, Targets
 from noonday.targets.calls import Caller
-from noonday.targets.resolver import AddrInfo, VettingResolver, guarded_socket
+from noonday.targets.resolver import VettingResolver, guarded_socket
 from tests.targets.hands import WebServer, a_config, a_run
 
 OPEN = NetworkPolicy()

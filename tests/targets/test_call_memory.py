@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import Completed, Failed
 from noonday.domain.target import FetchTarget, HttpTarget, ServiceTarget
+from noonday.http_client import AddrInfo
 from noonday.targets import NetworkPolicy, Targets, callback_token
 from noonday.targets.bounds import NotJson, kept_answer, kept_json, parse_json, plain_json
 from noonday.targets.calls import Caller
 from noonday.targets.network import Refused, vet
-from noonday.targets.resolver import AddrInfo, VettingResolver
+from noonday.targets.resolver import VettingResolver
 from noonday.targets.signing import sign
 from tests.targets.hands import WebServer, a_config, a_run, using
 

@@ -8,13 +8,12 @@ import socket
 import ssl
 from datetime import timedelta
 
-import aiohttp
 import pytest
-from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
-from noonday.domain.outcome import Failed, TimedOut
+from noonday.domain.outcome import NOTHING, Failed, TimedOut
 from noonday.domain.target import CommandTarget, FetchTarget, HttpTarget, PythonTarget, ServiceTarget, Target
+from noonday.http_client import NoConnection, NotTrusted
 from noonday.targets import Targets
 from noonday.targets.calls import _broken
 from noonday.targets.network import NetworkPolicy, domain_of
@@ -104,21 +103,17 @@ async def test_what_was_never_called_blames_nobody(server: WebServer) -> None:
 
 def test_what_this_machine_has_run_out_of_blames_nobody() -> None:
     url = URL("http://a.test/")
-    key = ConnectionKey("a.test", 80, False, True, None, None, None)
     for number, blamed in [(errno.EMFILE, None), (errno.EADDRNOTAVAIL, None), (errno.ECONNREFUSED, True)]:
-        exc = aiohttp.ClientConnectorError(key, OSError(number, "why"))
-        assert _broken(url, exc, a_run(HttpTarget(url=str(url))).partial).down is blamed
-    assert _broken(url, ValueError("a bad header"), a_run(HttpTarget(url=str(url))).partial).down is None
-    certificate = aiohttp.ClientConnectorCertificateError(key, ssl.SSLCertVerificationError("expired"))
-    assert _broken(url, certificate, a_run(HttpTarget(url=str(url))).partial).down is True
+        assert _broken(url, NoConnection(OSError(number, "why")), NOTHING).down is blamed
+    assert _broken(url, ValueError("a bad header"), NOTHING).down is None
+    assert _broken(url, NotTrusted(ssl.SSLCertVerificationError("expired")), NOTHING).down is True
 
 
 def test_the_words_of_the_client_do_not_tell_the_url() -> None:
     url = URL("http://a.test/hook?key=secret")
-    exc = aiohttp.ClientOSError(errno.EPIPE, f"Can not write request body for {url}")
-    failed = _broken(url, exc, a_run(HttpTarget(url=str(url))).partial)
+    failed = _broken(url, OSError(errno.EPIPE, f"Can not write to {url}"), NOTHING)
     assert failed.down is True
-    assert "Can not write request body for a.test:80" in failed.error
+    assert "Can not write to a.test:80" in failed.error
     assert "secret" not in failed.error
 
 

@@ -188,7 +188,7 @@ class Slots:
 
     async def _work(self, held: Held) -> None:
         """A claim from start to end, then others that wait: to end a task and to begin another takes longer
-        than a short run. Only one that waited for nothing leaves nothing behind in its task.
+        than a short run. Not after code that may have left something behind in the task.
         """
         left = _IN_A_ROW
         while await self._run(held) and self._ready and len(self._running) < self.size and left:
@@ -214,7 +214,7 @@ class Slots:
                 ending = held.ending(outcome, self._clock.now())
                 then = partial(self._durable, held, outcome, took)
                 self.hands.settler.offer(ending, held.claim.execution.attempt, then)
-                return run is not None and run.at_once
+                return run is not None and run.tidy and not held.cut
             self.hands.acker.done(held.delivery)
         except asyncio.CancelledError:
             self._drop(held)

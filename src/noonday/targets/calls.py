@@ -10,12 +10,24 @@ from datetime import timedelta
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-import aiohttp
-from multidict import istr
 from yarl import URL
 
 from noonday.domain.execution import Execution
 from noonday.domain.outcome import Failed, Result, TimedOut
+from noonday.http_client import (
+    CODINGS,
+    REPEATABLE,
+    BrokeOff,
+    CallFailed,
+    NoAnswer,
+    NoConnection,
+    NotHttp,
+    NotTrusted,
+    Opener,
+    Origin,
+    Pool,
+    head_of,
+)
 from noonday.ports import Run
 from noonday.targets.answers import NO_HEADERS, Answer, bare_result
 from noonday.targets.bounds import cut_text
@@ -27,8 +39,6 @@ from noonday.targets.resolver import VettingResolver, guarded_socket
 
 _MAX_JSON = 1024 * 1024
 _LINES = frozenset({"text/plain", "text/event-stream", "application/x-ndjson"})  # a service's output
-_CONTENT_TYPE = istr("Content-Type")
-_NO_TYPE = (_CONTENT_TYPE,)  # the client would make one up for an empty body
 # Servers close idle connections after five seconds or more; closing first avoids a call into a closing one.
 _KEEP_ALIVE_SECONDS = 3.0
 # What this machine has run out of says nothing of the target.
@@ -53,10 +63,11 @@ class _Reading:
         "_cut",
         "_decoder",
         "_first_byte",
+        "_headers",
         "_limit",
         "_received",
-        "_response",
         "_started",
+        "_status",
         "_tell",
         "_url",
     )
@@ -71,13 +82,14 @@ class _Reading:
         self._chunks: list[bytes] = []  # the beginning
         self._received = 0
         self._first_byte = 0
-        self._response: aiohttp.ClientResponse | None = None
+        self._status: int | None = None  # none while its head has not come
+        self._headers: Mapping[str, str] = NO_HEADERS
         self._cut = False
 
-    def begin(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self._status, self._headers = status, headers
         self._first_byte = self._elapsed()
-        if self._tell is not None and response.content_type in _LINES:
+        if self._tell is not None and _kind(headers) in _LINES:
             self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, chunk: bytes) -> bool:
@@ -100,12 +112,11 @@ class _Reading:
         return round((self._clock.monotonic() - self._started) * 1000)
 
     def answer(self) -> Answer:
-        response = self._response
-        assert response is not None
+        assert self._status is not None
         return Answer(
             url=self._url,
-            status=response.status,
-            headers=response.headers,
+            status=self._status,
+            headers=self._headers,
             body=b"".join(self._chunks),
             received=self._received,
             cut=self._cut,
@@ -114,7 +125,7 @@ class _Reading:
         )
 
     def result(self) -> Result:
-        if self._response is None:
+        if self._status is None:
             return Result(metadata={"timing_ms": {"total": self._elapsed()}})
         return bare_result(self.answer())
 
@@ -125,12 +136,14 @@ class Caller:
     def __init__(self, config: TargetsConfig, resolver: VettingResolver | None = None) -> None:
         self._config = config
         self._resolver = resolver
-        self._session: aiohttp.ClientSession | None = None
+        self._pool: Pool | None = None
         self._limits = Limits()
         self._vet = lru_cache(maxsize=1024)(partial(vet, policy=config.networks))
+        self._usual = [(name, name.lower(), value) for name, value in _usual(config).items()]
 
     def send(self, run: Run, call: Call) -> Awaitable[Answer | Failed | TimedOut]:
         """For a run: what is known of a cancelled call is kept in it."""
+        run.tidy = True  # nobody else's code is in its task
         return self.deliver(run.claim.execution, call, run.timeout, run)
 
     async def deliver(
@@ -157,86 +170,74 @@ class Caller:
             return Failed(error=text, down=True, result=reading.result())
         except Refused as exc:
             return Failed(error=f"not called: {exc}", retryable=False, result=reading.result())
-        except (aiohttp.ClientError, OSError, ValueError) as exc:
+        except (CallFailed, OSError, ValueError) as exc:
             return _broken(url, exc, reading.result())
 
     def _headers(self, execution: Execution, call: Call) -> dict[str, str]:
+        """The job's own come last, and before those that are only usual."""
         headers = own_headers(self._config, execution, call.body)
         if call.callback:
             headers |= callback_headers(self._config, execution)
         given = job_headers(call.headers)
-        if call.content_type and "content-type" not in map(str.lower, given):
-            headers[_CONTENT_TYPE] = call.content_type
+        names = {name.lower() for name in given}
+        if call.content_type and "content-type" not in names:
+            headers["Content-Type"] = call.content_type
+        for name, lowered, value in self._usual:
+            if lowered not in names:
+                headers[name] = value
         headers.update(given)
         return headers
 
     async def _exchange(self, url: URL, call: Call, headers: dict[str, str], reading: _Reading) -> Answer:
-        response = await self._client().request(
-            call.method,
-            url,
-            data=aiohttp.BytesPayload(call.body) if call.body else None,
-            allow_redirects=False,
-            skip_auto_headers=None if call.content_type or call.method == "GET" else _NO_TYPE,
-            middlewares=(_adding(headers),),
+        await self._connections().send(
+            _origin(url),
+            head_of(call.method, url, headers, len(call.body)) + call.body,
+            reading,
+            repeatable=call.method in REPEATABLE,
+            bodiless=call.method == "HEAD",
         )
-        try:
-            reading.begin(response)
-            content = response.content
-            # a short answer has come as a whole with its head, and is there without waiting
-            while chunk := content.read_nowait() if content.is_eof() else await content.readany():
-                if not reading.add(chunk):
-                    response.close()
-                    break
-            reading.end()
-        finally:
-            if not response.closed:  # one that was read to its end has given back its connection
-                response.release()
+        reading.end()
         return reading.answer()
 
-    def _client(self) -> aiohttp.ClientSession:
-        if self._session is None:
+    def _connections(self) -> Pool:
+        if self._pool is None:
             config = self._config
+            patience = config.connect_timeout
             if self._resolver is None:
-                self._resolver = VettingResolver(config.networks, config.connect_timeout)
-            connector = aiohttp.TCPConnector(
-                resolver=self._resolver,
-                use_dns_cache=False,  # a cached name would be a name that nobody checks again
-                socket_factory=guarded_socket(config.networks),
-                limit=0,
-                limit_per_host=config.per_host_limit,
-                keepalive_timeout=_KEEP_ALIVE_SECONDS,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                headers={"User-Agent": config.user_agent, "Accept": "application/json, */*;q=0.5"},
-                cookie_jar=aiohttp.DummyCookieJar(),  # one job's cookies are none of another's
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=config.connect_timeout.total_seconds()
-                ),
-                trust_env=False,
-            )
-        return self._session
+                self._resolver = VettingResolver(config.networks, patience)
+            guarded = guarded_socket(config.networks)
+            opener = Opener(self._resolver.resolve, patience.total_seconds(), guarded)
+            self._pool = Pool(opener.open, per_origin=config.per_host_limit, keep_alive=_KEEP_ALIVE_SECONDS)
+        return self._pool
 
     async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
         resolver, self._resolver = self._resolver, None
         if resolver is not None:
             await resolver.close()
         self._limits.close()
 
 
-def _adding(headers: Mapping[str, str]) -> aiohttp.ClientMiddlewareType:
-    """Puts the headers into a request at once. The client would look at each several times over."""
+def _usual(config: TargetsConfig) -> dict[str, str]:
+    return {
+        "User-Agent": config.user_agent,
+        "Accept": "application/json, */*;q=0.5",
+        "Accept-Encoding": CODINGS,
+    }
 
-    def add(
-        request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
-    ) -> Awaitable[aiohttp.ClientResponse]:
-        request.headers.update(headers)
-        return send(request)
 
-    return add
+def _kind(headers: Mapping[str, str]) -> str:
+    """What an answer consists of, without the parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@lru_cache(maxsize=1024)
+def _origin(url: URL) -> Origin:
+    assert url.raw_host is not None
+    assert url.port is not None
+    return Origin(url.scheme == "https", url.raw_host, url.port)
 
 
 def _place(url: URL) -> str:
@@ -247,24 +248,21 @@ def _broken(url: URL, exc: Exception, result: Result) -> Failed:
     """A call without a whole answer. The texts name the host, never the URL: it may hold a secret."""
     place = _place(url)
     match exc:
-        case aiohttp.InvalidURL():
-            return Failed(error=f"not called: the URL of {place} is not valid", retryable=False)
-        case aiohttp.ClientConnectorCertificateError():
-            text = f"the certificate of {place} is not trusted: {exc.certificate_error}"
+        case NotTrusted():
+            text = f"the certificate of {place} is not trusted: {exc}"
             return Failed(error=cut_text(text, 500), down=True, result=result)
-        case aiohttp.ClientConnectorError():
-            refused = isinstance(exc.os_error, PermissionError)
-            reason = exc.os_error.strerror or str(exc.os_error)
-            text = cut_text(f"could not connect to {place}: {reason}", 500)
-            down = None if refused or exc.os_error.errno in _OUR_OWN else True
+        case NoConnection():
+            refused = isinstance(exc.error, PermissionError)
+            text = cut_text(f"could not connect to {place}: {exc}", 500)
+            down = None if refused or exc.error.errno in _OUR_OWN else True
             return Failed(error=text, retryable=not refused, down=down, result=result)
-        case aiohttp.ServerDisconnectedError():
+        case NoAnswer():
             text = f"{place} closed the connection without an answer"
             return Failed(error=text, down=True, result=result)
-        case aiohttp.ClientPayloadError():
-            return Failed(error=f"the answer of {place} broke off", down=True, result=result)
-        case aiohttp.ClientResponseError():
-            text = f"the call to {place} failed: the answer is not HTTP: {exc.message}"
+        case BrokeOff():
+            return Failed(error=f"the answer of {place} broke off: {exc}", down=True, result=result)
+        case NotHttp():
+            text = f"the call to {place} failed: the answer is not HTTP: {exc}"
             return Failed(error=cut_text(text, 500), down=True, result=result)
         case _:
             said = str(exc).replace(str(url), place)

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 
-from multidict import istr
-
 from noonday.domain.execution import Execution
 from noonday.targets.config import TargetsConfig
 from noonday.targets.network import Refused
@@ -35,15 +33,6 @@ _FRAMING = frozenset(
 # The scheduler's own; a job's header of this name is left out.
 _OWN = frozenset(["idempotency-key", "traceparent", "tracestate", "x-scheduled-for"])
 _OWN_PREFIXES = ("x-scheduler-", "webhook-")
-
-# Folded once: the client folds the names of its headers at each call, and several times over.
-_EXECUTION_ID = istr("X-Scheduler-Execution-Id")
-_IDEMPOTENCY_KEY = istr("Idempotency-Key")
-_ATTEMPT = istr("X-Scheduler-Attempt")
-_SCHEDULED_FOR = istr("X-Scheduled-For")
-_TRACEPARENT = istr("traceparent")
-_CALLBACK_URL = istr("X-Scheduler-Callback-Url")
-_CALLBACK_TOKEN = istr("X-Scheduler-Callback-Token")
 
 
 def job_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -74,10 +63,10 @@ def _is_free(name: str) -> bool:
 
 def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> dict[str, str]:
     headers = sign(config.signing_secrets, execution.id, config.clock.now(), body)
-    headers[_EXECUTION_ID] = headers[_IDEMPOTENCY_KEY] = execution.id
-    headers[_ATTEMPT] = str(execution.attempt)
-    headers[_SCHEDULED_FOR] = rfc3339(execution.scheduled_for)
-    headers[_TRACEPARENT] = traceparent(execution)
+    headers["X-Scheduler-Execution-Id"] = headers["Idempotency-Key"] = execution.id
+    headers["X-Scheduler-Attempt"] = str(execution.attempt)
+    headers["X-Scheduled-For"] = rfc3339(execution.scheduled_for)
+    headers["traceparent"] = traceparent(execution)
     return headers
 
 
@@ -87,8 +76,8 @@ def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, s
     if not base:
         return {}
     return {
-        _CALLBACK_URL: f"{base}/api/v2/executions/{execution.id}/callback",
-        _CALLBACK_TOKEN: callback_token(config.signing_secret, execution.id, execution.attempt),
+        "X-Scheduler-Callback-Url": f"{base}/api/v2/executions/{execution.id}/callback",
+        "X-Scheduler-Callback-Token": callback_token(config.signing_secret, execution.id, execution.attempt),
     }
 
 

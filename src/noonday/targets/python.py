@@ -89,7 +89,7 @@ async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporte
     try:
         apart = Apart(task.function(*target.args, **target.kwargs), own)
         value = await apart
-        run.at_once = not apart.waited and not me.cancelling()
+        run.tidy = not apart.waited and not me.cancelling()
         return returned(value)
     except asyncio.CancelledError as exc:
         if me.cancelling() > 0:

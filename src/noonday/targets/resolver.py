@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
+from noonday.http_client import AddrInfo
 from noonday.targets.addresses import Address, read_address
 from noonday.targets.network import (
     NetworkPolicy,
@@ -22,7 +21,6 @@ from noonday.targets.network import (
     plain_name,
 )
 
-AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 Lookup = Callable[[str, int], Sequence[AddrInfo]]
 
 
@@ -38,8 +36,8 @@ def numeric(sockaddr: tuple[Any, ...]) -> Address:
     return address
 
 
-class VettingResolver(AbstractResolver):
-    """Gives aiohttp only addresses that the policy allows; one refused address refuses the name.
+class VettingResolver:
+    """Gives the client only addresses that the policy allows; one refused address refuses the name.
 
     Lookups have threads of their own: a name server that hangs must not stop the rest of the process.
     """
@@ -50,36 +48,34 @@ class VettingResolver(AbstractResolver):
         self._lookup = lookup
         self._threads = ThreadPoolExecutor(16, thread_name_prefix="noonday-dns")
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddrInfo]:
+        """Raises Refused, or OSError. An address in the URL itself was vetted with it."""
+        if (address := read_address(host)) is not None:
+            family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+            return [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (str(address), port))]
         name = plain_name(host)
         check_name(name, self._policy)
+        found = [
+            (kind, form, proto, "", (str(self._checked(sockaddr, name)), port))
+            for kind, form, proto, _, sockaddr in await self._look_up(host, port)
+        ]
+        if not found:
+            raise OSError(errno.EHOSTUNREACH, f"{name} has no address")
+        return found
+
+    def _checked(self, sockaddr: tuple[Any, ...], name: str) -> Address:
+        address = numeric(sockaddr)
+        check_address(address, name, self._policy)
+        return address
+
+    async def _look_up(self, host: str, port: int) -> Sequence[AddrInfo]:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._patience):
-                found = await loop.run_in_executor(self._threads, self._lookup, host, port)
+                return await loop.run_in_executor(self._threads, self._lookup, host, port)
         except TimeoutError as exc:
-            raise OSError(
-                errno.ETIMEDOUT, f"the name server gave no answer within {self._patience:g} s"
-            ) from exc
-        results: list[ResolveResult] = []
-        for kind, _, proto, _, sockaddr in found:
-            address = numeric(sockaddr)
-            check_address(address, name, self._policy)
-            results.append(
-                ResolveResult(
-                    hostname=host,
-                    host=str(address),
-                    port=port,
-                    family=kind,
-                    proto=proto,
-                    flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-                )
-            )
-        if not results:
-            raise OSError(errno.EHOSTUNREACH, f"{name} has no address")
-        return results
+            words = f"the name server gave no answer within {self._patience:g} s"
+            raise OSError(errno.ETIMEDOUT, words) from exc
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -16,14 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 
-from multidict import istr
-
 from noonday.domain.execution import ExecutionId
-
-_ID = istr("webhook-id")
-_TIMESTAMP = istr("webhook-timestamp")
-_SIGNATURE = istr("webhook-signature")
-_SINGLE = istr("X-Scheduler-Signature")
 
 
 def _digest(secret: bytes, message: bytes) -> bytes:
@@ -47,10 +40,10 @@ def sign(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -
         standard += f"{' ' if standard else ''}v1,{b64encode(digest).decode()}"
         single += f",v1={digest.hex()}"
     return {
-        _ID: message_id,
-        _TIMESTAMP: timestamp,
-        _SIGNATURE: standard,
-        _SINGLE: single,
+        "webhook-id": message_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": standard,
+        "X-Scheduler-Signature": single,
     }
 
 

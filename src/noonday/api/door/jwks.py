@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import aiohttp
 import structlog
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
+from yarl import URL
 
 from noonday.api.door.token_texts import ALGORITHMS
 from noonday.api.door.tokens import JwtKey
 from noonday.api.strict_json import NotJson, parse
 from noonday.clock import Clock
 from noonday.domain.errors import Invalid, Unavailable
+from noonday.http_client import AddrInfo, CallFailed, Opener, Origin, head_of
 
 __all__ = ["Jwks", "fetched", "keys_of"]
 
@@ -25,7 +27,7 @@ Fetch = Callable[[str], Awaitable[bytes]]
 
 _FRESH: Final = 600.0  # seconds after which the keys are fetched again
 _PATIENCE: Final = 10.0  # seconds between two tries, however many unknown keys are named meanwhile
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
+_TIMEOUT: Final = 5.0  # seconds
 _LARGEST: Final = 256 << 10
 _MOST_KEYS: Final = 100
 _ALGORITHMS: Final = frozenset({ALGORITHMS["RSA"], ALGORITHMS["EC"]})
@@ -73,7 +75,7 @@ class Jwks:
             try:
                 self._keys = keys_of(await self._fetch(self._url))
                 self._fetched_at = self._clock.monotonic()
-            except (aiohttp.ClientError, TimeoutError, ValueError) as exc:
+            except (CallFailed, TimeoutError, ValueError) as exc:
                 reason = str(exc) or type(exc).__name__
                 log.warning(
                     "the keys of tokens cannot be fetched", action="jwks", url=self._url, error=reason
@@ -90,18 +92,42 @@ class Jwks:
 
 async def fetched(url: str) -> bytes:
     """No redirects, no proxy of the environment, not more than a bounded size."""
-    async with (
-        aiohttp.ClientSession(timeout=_TIMEOUT, trust_env=False) as session,
-        session.get(url, allow_redirects=False, headers={"Accept": "application/json"}) as response,
-    ):
-        if response.status != 200:
-            raise ValueError(f"the answer is HTTP {response.status}")
-        parts: list[bytes] = []
-        async for part in response.content.iter_chunked(16 << 10):
-            parts.append(part)
-            if sum(map(len, parts)) > _LARGEST:
-                raise ValueError("the answer is too large")
-        return b"".join(parts)
+    place = URL(url)
+    origin = Origin(place.scheme == "https", place.raw_host or "", place.port or 0)
+    document = _Document()
+    async with asyncio.timeout(_TIMEOUT):
+        connection = await Opener(_looked_up, _TIMEOUT).open(origin)
+        try:
+            await connection.exchange(head_of("GET", place, {"Accept": "application/json"}, 0), document)
+        finally:
+            connection.close()
+    return document.whole()
+
+
+async def _looked_up(host: str, port: int) -> Sequence[AddrInfo]:
+    return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+class _Document:
+    """The answer as it is read."""
+
+    def __init__(self) -> None:
+        self._status = 0
+        self._data = bytearray()
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self._status = status
+
+    def add(self, chunk: bytes) -> bool:
+        self._data += chunk[: _LARGEST + 1]
+        return self._status == 200 and len(self._data) <= _LARGEST
+
+    def whole(self) -> bytes:
+        if self._status != 200:
+            raise ValueError(f"the answer is HTTP {self._status}")
+        if len(self._data) > _LARGEST:
+            raise ValueError("the answer is too large")
+        return bytes(self._data)
 
 
 def keys_of(document: bytes) -> Sequence[JwtKey]:
