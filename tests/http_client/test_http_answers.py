@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-B: one\r\nx-b: tw
 CHUNKS = CHUNKED + b"3;name=value\r\nfin\r\n1\r\ne\r\n0\r\nX-Trailer: 1\r\n\r\n"
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
 UNTIL_CLOSED = b"HTTP/1.1 200 OK\r\nX-How: until closed\r\n\r\nfine"
-PACKED = gzip.compress(b"fine " * 1000)
+PACKED = gzip.compress(b"fine " * 1000, mtime=0)
 
 
 class Wire(asyncio.Transport):
@@ -76,6 +76,7 @@ def _in_parts(data: bytes, cuts: set[int]) -> list[bytes]:
         (answer(b"", "Content-Encoding: gzip"), b"", True),
         (b"HTTP/1.1 200 OK\nContent-Length: 4\n\nfine", b"fine", True),
     ],
+    ids=count(1),
 )
 @given(data=st.data())
 def test_it_is_the_same_in_whatever_pieces_it_comes(
@@ -114,6 +115,7 @@ async def test_without_a_length_it_ends_with_its_connection() -> None:
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000, NotHttp),
         (CHUNKED + b"3\r\nfin\r\n0\r\nX-Trailer: " + b"x" * 100_000, NotHttp),
     ],
+    ids=count(1),
 )
 async def test_what_is_no_whole_answer_fails(said: bytes, error: type[CallFailed]) -> None:
     with pytest.raises(error):

@@ -78,6 +78,10 @@ class Slots:
     def busy(self) -> int:
         return len(self._running)
 
+    def has(self, held: Held) -> bool:
+        """Is it in a slot, whether its target has it already or not?"""
+        return held in self._running
+
     @property
     def waiting(self) -> int:
         """Claims for which no slot is free yet, or whose moment has not come."""

@@ -255,7 +255,8 @@ class ManualInstance:
             await self.engine.reporter.run_once()
             await self.engine.outputs.run_once()
             await self.engine.breakers.run_once()
-            running = [held for held in self.engine.leases if held.task is not None]
+            slots = self.engine.slots
+            running = [held for held in self.engine.leases if held.task is not None or slots.has(held)]
             awake = [held for held in running if not self.clock.asleep[held.id]]
             if not awake:
                 return
