@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.store import SharedStore, sqlite_store
 
 CHUNK = 10
-USUAL = 700
+USUAL = 400
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
