@@ -85,6 +85,17 @@ def test_a_clock_that_is_a_little_behind_is_set_at_once(hand: Hand) -> None:
     assert seconds_after_noon(hand) == pytest.approx(0.4)
 
 
+def test_a_measurement_that_it_may_agree_with_changes_nothing(hand: Hand) -> None:
+    assert hand.adjust(NOON - timedelta(seconds=0.3), hand.elapsed, doubt=0.4) == timedelta()
+    hand.elapsed += 1
+    assert seconds_after_noon(hand) == pytest.approx(1)
+    hand.adjust(NOON + timedelta(seconds=0.5), hand.elapsed, doubt=0.4)
+    hand.elapsed += 2
+    assert seconds_after_noon(hand) == pytest.approx(2.5), "it was ahead by more than that"
+    hand.adjust(NOON + timedelta(seconds=3), hand.elapsed, doubt=0.4)
+    assert seconds_after_noon(hand) == pytest.approx(3), "it was behind"
+
+
 def test_a_correction_on_top_of_another_does_not_go_back_either(hand: Hand) -> None:
     hand.adjust(NOON - timedelta(seconds=0.8), hand.elapsed)
     hand.elapsed += 0.2

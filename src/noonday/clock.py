@@ -90,14 +90,17 @@ class SyncedClock(SystemClock):
         at = course.at(monotonic) if course.ahead else monotonic + course.offset
         return datetime.fromtimestamp(at, UTC)
 
-    def adjust(self, now: datetime, at: float) -> timedelta:
-        """It was `now` when the monotonic clock read `at`. Returns how far this clock was behind."""
+    def adjust(self, now: datetime, at: float, doubt: float = 0.0) -> timedelta:
+        """It was `now` when the monotonic clock read `at`, or up to `doubt` seconds before: a clock that is
+        ahead by no more stays as it is. Returns how far this clock was behind."""
         offset = (now - _EPOCH).total_seconds() - at
         known, here = self._course, self.monotonic()
         if known is None:
             self._course = Course(offset)
             return timedelta()
         behind = here + offset - known.at(here)
+        if -doubt <= behind <= 0:
+            return timedelta()
         ahead = -behind if -_SLEWED <= behind < 0 else 0.0
         self._course = Course(offset, ahead, here)
         if abs(behind) > _SLEWED:

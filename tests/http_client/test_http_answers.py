@@ -37,6 +37,9 @@ class Wire(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def is_closing(self) -> bool:
+        return self.aborted
+
 
 async def _fed(parts: list[bytes], *, closed: bool = False) -> tuple[Kept, bool]:
     """What is read when it comes in these parts, and whether the connection can be used again."""

@@ -18,19 +18,23 @@ log = structlog.get_logger(__name__)
 _EVERY = timedelta(seconds=10)
 _SOON = timedelta(seconds=1)
 _SAMPLES = 5
-_TOO_LONG = 0.25  # seconds; the error of a sample is at most half of its round trip
+_TOO_LONG = 0.25  # seconds; the error of a sample is at most its round trip
 _WORTH_SAYING = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     now: datetime  # the database's
-    at: float  # our monotonic clock, half-way between question and answer
+    at: float  # our monotonic clock, when the answer came
     took: float
 
 
 class Timekeeper(Actor):
-    """While the database is away, the clock goes on by its last measurement."""
+    """While the database is away, the clock goes on by its last measurement.
+
+    The database read its clock at some moment between the question and the answer. It is taken for the latest
+    of them: so this clock is behind by a round trip at the most, and nothing fires before its time.
+    """
 
     name = "timekeeper"
 
@@ -43,7 +47,7 @@ class Timekeeper(Actor):
         best = min(await self._db.read(self._samples), key=lambda sample: sample.took)
         if best.took > _TOO_LONG and self._clock.synced:
             return _SOON  # what we have is better than that
-        behind = self._clock.adjust(best.now, best.at)
+        behind = self._clock.adjust(best.now, best.at, best.took)
         if abs(behind) > _WORTH_SAYING:
             log.warning(
                 "this clock was not the database's and is set",
@@ -58,5 +62,5 @@ class Timekeeper(Actor):
     def _sample(self, conn: Connection) -> Sample:
         asked = self._clock.monotonic()
         now = dialects.of(conn).now(conn, self._clock.now())
-        took = self._clock.monotonic() - asked
-        return Sample(now, asked + took / 2, took)
+        at = self._clock.monotonic()
+        return Sample(now, at, at - asked)

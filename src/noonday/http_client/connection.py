@@ -29,7 +29,7 @@ class Connection(asyncio.Protocol):
         """Returns whether the connection can be used again; raises CallFailed."""
         assert self._done is None, "one at a time"
         transport = self._transport
-        if self.closed or transport is None:
+        if transport is None or not self.usable:
             raise NoAnswer
         answer = self._answer = Answer(reader, bodiless)
         done = self._done = asyncio.get_running_loop().create_future()
@@ -41,10 +41,15 @@ class Connection(asyncio.Protocol):
             raise
         finally:
             self._done, self._answer = None, _NO_ANSWER
-        if answer.lasting and not self._surplus and not self.closed:
+        if answer.lasting and not self._surplus and self.usable:
             return True
         self.close()
         return False
+
+    @property
+    def usable(self) -> bool:
+        """As far as is known here."""
+        return not self.closed and self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
         """At once."""

@@ -108,7 +108,7 @@ class Pool:
         """One that is still good."""
         while place.idle:
             connection = place.idle.pop()
-            if not connection.closed:
+            if connection.usable:
                 return connection
         return None
 
@@ -131,7 +131,7 @@ class Pool:
             for connection in place.idle:
                 if connection.idle_since <= long_ago:
                     connection.close()
-            place.idle = [connection for connection in place.idle if not connection.closed]
+            place.idle = [connection for connection in place.idle if connection.usable]
             any_left = any_left or bool(place.idle)
             if place.deserted:
                 del self._places[origin]
