@@ -29,7 +29,7 @@ from noonday.store.executions import ClaimOrder, Taken
 log = structlog.get_logger(__name__)
 
 _AGAIN: Final = 0.01  # seconds until a row that another transaction holds is asked for again
-_RESCUE_EVERY: Final = 1.0  # seconds
+_RESCUE_EVERY: Final = 2.0  # seconds
 _ABANDONED: Final = 100  # messages taken over in one look
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -245,7 +246,9 @@ async def _migrate(database_url: str, clock: Clock, stop: asyncio.Event) -> None
         await asyncio.sleep(0.3)
 
 
+@lru_cache(maxsize=1)
 def own_version() -> str:
+    """Read once: it stands in a file, and each heartbeat tells it."""
     try:
         return version("noonday")
     except PackageNotFoundError:

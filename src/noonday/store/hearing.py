@@ -32,15 +32,32 @@ async def hear_postgres(url: URL, me: str, wake: Wake) -> None:
                     log.info("listens to the database again", action="listen")
                 pause, deaf = FIRST_PAUSE, False
                 wake(ALL)  # whatever was said while nobody listened
-                async for notice in conn.notifies():
-                    if topics := topics_of(notice.payload or "someone", me):
-                        wake(topics)
+                await _hear(conn, me, wake)
         except psycopg.Error as exc:
             if not deaf:
                 log.warning("cannot listen to the database", error=first_words(exc), action="listen")
             deaf = True
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _hear(conn: psycopg.AsyncConnection, me: str, wake: Wake) -> None:
+    """The driver would look ten times a second whether anything came: here the socket says so."""
+    while True:
+        await _readable(conn.fileno())
+        async for notice in conn.notifies(stop_after=1):
+            if topics := topics_of(notice.payload or "someone", me):
+                wake(topics)
+
+
+async def _readable(fileno: int) -> None:
+    loop = asyncio.get_running_loop()
+    something = asyncio.Event()
+    loop.add_reader(fileno, something.set)
+    try:
+        await something.wait()
+    finally:
+        loop.remove_reader(fileno)
 
 
 def first_words(exc: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -16,6 +17,8 @@ from noonday.domain.access import Right
 from noonday.telemetry.metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["health"])
+
+_VERSION: Final = version("noonday")
 
 
 @router.get(
@@ -79,7 +82,7 @@ async def scheduler(ask: Ask) -> Response:
         "uptime_seconds": health.uptime_seconds,
         "circuit_breaker_state": local.circuit_breaker_state,
         "instance_id": local.instance_id,
-        "version": version("noonday"),
+        "version": _VERSION,
         "road": local.road,
         "leader": leader_json(health.leader),
     }
