@@ -64,7 +64,7 @@ def _peak(process: psutil.Process) -> float:
     if status.exists():
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1e3
+                return int(line.split()[1]) * 1024 / 1e6  # it counts in 1,024 bytes
     return float(process.memory_info().rss) / 1e6
 
 
