@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import gc
 import ssl
-from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from noonday.http_client import NoAnswer, NoConnection, NotTrusted, opening
+from noonday.http_client import NoAnswer, NoConnection, NotTrusted
 from noonday.http_client.connection import Connection
 from tests.http_client.hands import Server, a_pool, answer, ask, listening, serving
 
@@ -211,12 +210,9 @@ def speaking_tls(certificate: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the machine trusts the certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    opening._trusting.cache_clear()
-    yield
-    opening._trusting.cache_clear()
 
 
 @pytest.mark.usefixtures("trusting")

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from aiohappyeyeballs import start_connection
@@ -34,6 +33,7 @@ class Opener:
         self._resolve = resolve
         self._make_socket = make_socket
         self._patience = patience  # seconds, for the connection and its handshake
+        self._trust: ssl.SSLContext | None = None  # known once it was needed
 
     async def open(self, origin: Origin) -> Connection:
         """Raises NoConnection, or TimeoutError when it takes too long."""
@@ -63,7 +63,7 @@ class Opener:
             _, connection = await loop.create_connection(
                 Connection,
                 sock=sock,
-                ssl=_trusting() if origin.tls else None,
+                ssl=await self._trusting() if origin.tls else None,
                 server_hostname=origin.host.rstrip(".") if origin.tls else None,
             )
         except BaseException:
@@ -71,10 +71,14 @@ class Opener:
             raise
         return connection
 
+    async def _trusting(self) -> ssl.SSLContext:
+        """Whom the machine trusts: to read it takes dozens of milliseconds, which nobody else waits for."""
+        if self._trust is None:
+            self._trust = await asyncio.to_thread(_machine_trusts)
+        return self._trust
 
-@lru_cache(maxsize=1)
-def _trusting() -> ssl.SSLContext:
-    """Whom the machine trusts."""
+
+def _machine_trusts() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
