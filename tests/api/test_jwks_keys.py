@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp import ClientError, web
+import structlog
+from aiohttp import web
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
 from noonday.api.door.jwks import Jwks, fetched, keys_of
 from noonday.api.door.tokens import JwtKey, Known, Tokens, secret_key
 from noonday.domain.claims import BadToken
 from noonday.domain.errors import Unavailable
+from noonday.http_client import CallFailed
 from tests.api.caller import StillClock
 from tests.api.people import RULES, SECRET, judged, token
 
@@ -40,9 +42,11 @@ class Provider:
         self.gate = asyncio.Event()
         self.gate.set()
         self.url = ""
+        self.told: str | None = None  # who asked
 
     async def answer(self, request: web.Request) -> web.Response:
         self.asked += 1
+        self.told = request.headers.get("Authorization")
         await self.gate.wait()
         return web.Response(body=self.body, status=self.status, headers=self.headers)
 
@@ -179,7 +183,7 @@ async def test_it_follows_no_redirect_and_takes_no_endless_answer(provider: Prov
     with pytest.raises(ValueError, match="too large"):
         await fetched(provider.url)
     provider.body, provider.headers = gzip.compress(b" " * (64 << 20)), {"Content-Encoding": "gzip"}
-    with pytest.raises((ValueError, ClientError)):
+    with pytest.raises((ValueError, CallFailed)):
         await fetched(provider.url)
 
 
@@ -216,3 +220,16 @@ def test_it_leaves_out_keys_that_are_not_for_us(left_out: dict[str, Any]) -> Non
 def test_it_refuses_what_is_no_set_of_keys(body: bytes) -> None:
     with pytest.raises(ValueError, match="the answer"):
         keys_of(body)
+
+
+async def test_it_says_who_asks_where_the_address_does_and_no_log_line_tells(provider: Provider) -> None:
+    await fetched(provider.url)
+    assert provider.told is None
+    url = provider.url.replace("//", "//me:secret%21@")
+    await fetched(url)
+    assert provider.told == "Basic bWU6c2VjcmV0IQ=="
+    provider.status = 500
+    with structlog.testing.capture_logs() as lines, pytest.raises(Unavailable):
+        await Jwks(url, StillClock()).find("ES256", "b")
+    assert lines
+    assert "secret" not in str(lines)

@@ -18,7 +18,6 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.idle_since = 0.0  # of the loop's clock
-        self.closed = False
         self._answer: Answer = _NO_ANSWER
         self._done: asyncio.Future[None] | None = None  # of the exchange that is under way
         self._surplus = False  # more came than was asked for
@@ -49,11 +48,10 @@ class Connection(asyncio.Protocol):
     @property
     def usable(self) -> bool:
         """As far as is known here."""
-        return not self.closed and self._transport is not None and not self._transport.is_closing()
+        return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
         """At once."""
-        self.closed = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -89,7 +87,6 @@ class Connection(asyncio.Protocol):
             done.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
         self._transport = self._parser = None  # the parser knows the way back: a circle
         if self._done is None or self._done.done():
             return

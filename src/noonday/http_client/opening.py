@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from aiohappyeyeballs import start_connection
+from yarl import URL
 
 from noonday.http_client.connection import Connection
 from noonday.http_client.errors import NoConnection, NotTrusted
@@ -26,6 +27,13 @@ class Origin(NamedTuple):
     tls: bool
     host: str
     port: int
+
+    @classmethod
+    def of(cls, url: URL) -> Origin:
+        """Raises ValueError for a URL that names no place."""
+        if url.raw_host is None or url.port is None:
+            raise ValueError("the URL has no host or no port")
+        return cls(url.scheme == "https", url.raw_host, url.port)
 
 
 class Opener:

@@ -233,11 +233,7 @@ def _kind(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-@lru_cache(maxsize=1024)
-def _origin(url: URL) -> Origin:
-    assert url.raw_host is not None
-    assert url.port is not None
-    return Origin(url.scheme == "https", url.raw_host, url.port)
+_origin = lru_cache(maxsize=1024)(Origin.of)
 
 
 def _place(url: URL) -> str:

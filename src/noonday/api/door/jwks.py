@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from noonday.api.strict_json import NotJson, parse
 from noonday.clock import Clock
 from noonday.domain.errors import Invalid, Unavailable
 from noonday.http_client import AddrInfo, CallFailed, Opener, Origin, head_of
+from noonday.settings.sources import without_password
 
 __all__ = ["Jwks", "fetched", "keys_of"]
 
@@ -78,7 +80,10 @@ class Jwks:
             except (CallFailed, TimeoutError, ValueError) as exc:
                 reason = str(exc) or type(exc).__name__
                 log.warning(
-                    "the keys of tokens cannot be fetched", action="jwks", url=self._url, error=reason
+                    "the keys of tokens cannot be fetched",
+                    action="jwks",
+                    url=without_password(self._url),
+                    error=reason,
                 )
             self._insist()
 
@@ -93,15 +98,23 @@ class Jwks:
 async def fetched(url: str) -> bytes:
     """No redirects, no proxy of the environment, not more than a bounded size."""
     place = URL(url)
-    origin = Origin(place.scheme == "https", place.raw_host or "", place.port or 0)
     document = _Document()
     async with asyncio.timeout(_TIMEOUT):
-        connection = await Opener(_looked_up, _TIMEOUT).open(origin)
+        connection = await Opener(_looked_up, _TIMEOUT).open(Origin.of(place))
         try:
-            await connection.exchange(head_of("GET", place, {"Accept": "application/json"}, 0), document)
+            await connection.exchange(head_of("GET", place, _headers(place), 0), document)
         finally:
             connection.close()
     return document.whole()
+
+
+def _headers(place: URL) -> dict[str, str]:
+    """With who asks, where the address says it."""
+    headers = {"Accept": "application/json"}
+    if place.user is not None:
+        named = f"{place.user}:{place.password or ''}".encode()
+        headers["Authorization"] = f"Basic {b64encode(named).decode()}"
+    return headers
 
 
 async def _looked_up(host: str, port: int) -> Sequence[AddrInfo]:
