@@ -33,11 +33,10 @@ def wall_clock() -> datetime:
 
 
 class SystemClock:
+    monotonic = staticmethod(time.monotonic)
+
     def now(self) -> datetime:
         return wall_clock()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
     async def sleep_until(self, when: datetime | None, wake: asyncio.Event) -> None:
         # The wall clock may be stepped while we sleep, so no nap is longer than a minute.

@@ -30,7 +30,7 @@ def _nobody_reads(text: str) -> None:
     pass
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Run:
     """One attempt in progress: what the runner hands to a target.
 
@@ -44,8 +44,8 @@ class Run:
     grace: timedelta = timedelta(seconds=5)
     progress: Callable[[float | None, str | None], Awaitable[None]] = _nobody_listens
     output: Callable[[str], None] = _nobody_reads  # what it writes, as it does; from any thread, never waits
-    partial: Result = field(default=NOTHING)
     task: asyncio.Task[Any] | None = None  # that awaits the target, where the runner knows it
+    partial: Result = field(default=NOTHING)
     tidy: bool = False  # it leaves nothing behind in its task, which may serve another run
 
     def keep(self, result: Result) -> None:

@@ -17,7 +17,8 @@ from noonday.api.services import ApiServices
 from noonday.client import NoondayClient
 from noonday.clock import SystemClock
 from noonday.control.system import LocalStatus
-from noonday.instance.server import Server, bind, url_of
+from noonday.instance.server import Server
+from noonday.instance.sockets import bind, url_of
 from noonday.store.database import Database
 from tests.factories import NOON
 

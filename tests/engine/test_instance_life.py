@@ -14,7 +14,7 @@ import pytest
 
 from noonday.domain.errors import Invalid, Unavailable
 from noonday.instance import Instance
-from noonday.instance.server import bind, url_of
+from noonday.instance.sockets import bind, url_of
 from noonday.settings import Settings, load
 from noonday.store import instances
 from noonday.store.database import Database

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -148,9 +149,22 @@ async def test_one_read_takes_no_more_messages_than_it_is_told_to(db_url: str) -
         for _ in range(3):
             await put(one, road, job)
         await one.engine.taker.run_once()
-        assert heard.taken == [(Lane.NORMAL, 2)]
-        await one.engine.taker.run_once()
         assert heard.taken == [(Lane.NORMAL, 2), (Lane.NORMAL, 1)]
+        assert one.engine.counters.claimed == 3
+
+
+async def test_what_is_kept_counts_when_more_is_read_and_is_no_reason_for_a_rescue(db_url: str) -> None:
+    road, heard = a_road(), Heard()
+    async with by_hand(db_url, road, slots=2) as one:
+        one.engine.taker._telemetry = heard
+        job = await add(one.db)
+        for _ in range(3):
+            await put(one, road, job, ahead=0.005)
+        one.engine.taker._config = replace(one.engine.taker._config, lead=timedelta())
+        await one.engine.taker.run_once()
+        await one.engine.taker.run_once()
+        assert sum(count for _, count in heard.taken) == 2
+        assert one.engine.counters.rescued == 0
 
 
 async def test_a_row_locked_by_another_transaction_is_asked_for_again(postgres_url: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from noonday.http_client import BrokeOff, CallFailed, NoAnswer, NotHttp, head_of
+from noonday.http_client import BrokeOff, CallFailed, NoAnswer, NotHttp, head_of, outline
 from noonday.http_client.connection import Connection
 from tests.http_client.hands import Kept, a_pool, answer, ask, serving
 
@@ -174,6 +174,13 @@ def test_a_request_is_what_it_says() -> None:
     assert head_of("GET", URL("http://[::1]"), {}, 0) == b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n"
     assert head_of("POST", URL("https://ex.test:443"), {}, 0).endswith(
         b"ex.test\r\nContent-Length: 0\r\n\r\n"
+    )
+
+
+def test_an_outline_is_filled_with_what_differs() -> None:
+    url = URL("http://ex.test/a")
+    assert outline("POST", url, {"X-B": "ü"}, 2).filled("X-A: 1\r\n", b"{}") == (
+        head_of("POST", url, {"X-A": "1", "X-B": "ü"}, 2) + b"{}"
     )
 
 

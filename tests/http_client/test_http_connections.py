@@ -149,7 +149,7 @@ async def test_it_leaves_no_circle_behind() -> None:
     await asyncio.sleep(0.05)
     gc.disable()
     try:
-        assert not [one for one in gc.get_objects() if isinstance(one, Connection) and one._parser]
+        assert not [one for one in gc.get_objects() if isinstance(one, Connection) and one._answer.parser]
     finally:
         gc.enable()
 

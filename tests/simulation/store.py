@@ -105,6 +105,7 @@ class ProcessDatabase(Database):
         self.dialect = "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
         self.origin = process.name
         self.relay = None
+        self.answered = None
         self.faults = StoreFaults()
         self.trap: Trap | None = None
         self._store = store

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from noonday.domain.execution import Cause, Execution, ExecutionState, Road
 from noonday.domain.job import Lane
-from noonday.store.execution_rows import Waiting, started_fields, waiting_fields
+from noonday.store.execution_rows import Waiting, first_attempts, started_fields, waiting_fields
 from tests.factories import NOON, a_job, an_execution
 from tests.store.store_steps import MINUTE, SECOND
 
@@ -24,7 +24,7 @@ def test_one_that_waits() -> None:
         job=a_job(), cause=Cause.MANUAL, lane=Lane.HIGH, road=Road.STREAMS, config={"a": 1}, number=7
     )
     values = waiting_fields(waiting(execution))
-    assert values.keys() == NAMES
+    assert values.keys() <= NAMES
     assert Execution.of(values) == execution
 
 
@@ -32,10 +32,9 @@ def test_one_that_is_started() -> None:
     execution = an_execution(
         job=a_job(), covers_from=NOON - MINUTE, triggered_by="somebody", trace_id="a" * 32
     )
-    values = started_fields(
-        waiting(execution), "token", NOON, NOON + SECOND, NOON + MINUTE, NOON + 2 * MINUTE, "me"
-    )
-    assert values.keys() == NAMES
+    alike = first_attempts(NOON, NOON + MINUTE, "me")
+    values = started_fields(waiting(execution), alike, "token", NOON + SECOND, NOON + 2 * MINUTE)
+    assert values.keys() <= NAMES
     assert Execution.of(values) == replace(
         execution,
         state=ExecutionState.RUNNING,
@@ -47,3 +46,11 @@ def test_one_that_is_started() -> None:
         claimed_at=NOON,
         started_at=NOON + SECOND,
     )
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    execution = an_execution(job=a_job(), number=0)
+    required = {name: getattr(execution, name) for name in NAMES if not hasattr(Execution, name)}
+    made = Execution.of(required)
+    assert made == execution
+    assert replace(made, attempt=2) == replace(execution, attempt=2)

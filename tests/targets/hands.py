@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from aiohttp import web
 from noonday.domain.target import FetchTarget, HttpTarget, PythonTarget, ServiceTarget, Target
 from noonday.ports import Claim, Run
 from noonday.targets import Targets, TargetsConfig, TaskRegistry
+from noonday.targets.signing import sign
 from tests.factories import a_job, a_running_execution
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -24,6 +25,12 @@ SECRET = b"0123456789abcdef0123456789abcdef"
 
 def whsec(secret: bytes) -> str:
     return "whsec_" + base64.b64encode(secret).decode()
+
+
+def signed(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """The headers of a signature, by their names."""
+    lines = sign(secrets, message_id, at, body).removesuffix("\r\n").split("\r\n")
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def a_config(**changes: Any) -> TargetsConfig:

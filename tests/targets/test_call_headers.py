@@ -13,7 +13,7 @@ from noonday.domain.outcome import Failed
 from noonday.domain.target import FetchTarget, HttpTarget
 from noonday.targets import Targets, TargetsConfig, callback_token
 from tests.factories import at
-from tests.targets.hands import SECRET, WebServer, a_config, a_run, every_target, whsec
+from tests.targets.hands import SECRET, WebServer, a_config, a_run, every_target, using, whsec
 
 
 @pytest.fixture
@@ -124,4 +124,17 @@ async def test_a_header_that_would_change_the_request_is_refused(
         assert isinstance(outcome, Failed)
         assert not outcome.retryable
         assert "header" in outcome.error
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("text", ["a\r\nX-B: 2", "a\nb", "a\rb", "a\0b"])
+async def test_nothing_of_ours_makes_another_header_either(text: str, server: WebServer) -> None:
+    for config, execution in (
+        (a_config(public_url=f"https://scheduler.example/{text}"), {}),
+        (a_config(), {"id": text}),
+    ):
+        async with using(config) as targets:
+            outcome = await targets.run(a_run(HttpTarget(url=server.url), execution=execution))
+        assert isinstance(outcome, Failed)
+        assert "control character" in outcome.error
     assert server.seen == []

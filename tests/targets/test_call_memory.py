@@ -23,10 +23,11 @@ from noonday.http_client import AddrInfo
 from noonday.targets import NetworkPolicy, Targets, callback_token
 from noonday.targets.bounds import NotJson, kept_answer, kept_json, parse_json, plain_json
 from noonday.targets.calls import Caller
+from noonday.targets.http import http_call
 from noonday.targets.network import Refused, vet
+from noonday.targets.prepared import Prepared, Preparer, Remembered
 from noonday.targets.resolver import VettingResolver
-from noonday.targets.signing import sign
-from tests.targets.hands import WebServer, a_config, a_run, using
+from tests.targets.hands import WebServer, a_config, a_run, signed, using
 
 
 class Names:
@@ -110,7 +111,7 @@ def test_it_signs_as_the_standard_library_does(secret: bytes, body: bytes) -> No
     at = datetime(2027, 1, 1, tzinfo=UTC)
     expected = hmac.new(secret, f"id.{int(at.timestamp())}.".encode() + body, hashlib.sha256).hexdigest()
     for _ in range(2):
-        assert sign([secret], "id", at, body)["X-Scheduler-Signature"].endswith(f",v1={expected}")
+        assert signed([secret], "id", at, body)["X-Scheduler-Signature"].endswith(f",v1={expected}")
     assert callback_token(secret, ExecutionId("id"), 1) != callback_token(secret + b"x", ExecutionId("id"), 1)
 
 
@@ -245,3 +246,56 @@ async def test_calls_in_flight_end_when_the_client_closes(server: WebServer) -> 
     await server.arrived.wait()
     await targets.close()
     assert isinstance(await running, Failed)
+
+
+async def test_a_target_that_is_called_again_is_called_for_its_new_run(server: WebServer) -> None:
+    target = HttpTarget(url=server.url, headers={"X-A": "1"}, body={"a": 1})
+    async with using(a_config(public_url="https://scheduler.example")) as targets:
+        runs = [a_run(target, execution={"attempt": attempt}) for attempt in (1, 2)]
+        for run in runs:
+            await targets.run(run)
+    for run, seen in zip(runs, server.seen, strict=True):
+        assert (seen.body, seen.headers["x-a"]) == (b'{"a": 1}', "1")
+        assert seen.headers["x-scheduler-attempt"] == str(run.claim.execution.attempt)
+        assert run.claim.execution.id in seen.headers["x-scheduler-callback-url"]
+    for name in ("webhook-id", "webhook-signature", "x-scheduler-callback-token", "traceparent"):
+        assert server.seen[0].headers[name] != server.seen[1].headers[name]
+
+
+def a_memory() -> tuple[Remembered[HttpTarget], list[HttpTarget]]:
+    """And what it had to prepare."""
+    prepared: list[HttpTarget] = []
+    prepare = Preparer(a_config()).prepare
+
+    def make(target: HttpTarget) -> Prepared:
+        prepared.append(target)
+        return prepare(http_call(target))
+
+    return Remembered(make), prepared
+
+
+def test_the_same_target_is_prepared_once_and_one_that_is_like_it_again() -> None:
+    calls, prepared = a_memory()
+    one, other = HttpTarget(url="http://ex.test/"), HttpTarget(url="http://ex.test/")
+    assert calls.of(one) is calls.of(one)
+    assert calls.of(other) is not calls.of(one)
+    assert len(prepared) == 2
+
+
+def test_what_is_large_is_not_remembered_nor_what_is_refused() -> None:
+    calls, prepared = a_memory()
+    for large in ({"body": "x" * 100_000}, {"headers": {"X-A": "x" * 100_000}}):
+        target = HttpTarget(url="http://ex.test/", **large)
+        assert calls.of(target) is not calls.of(target)
+    refused = HttpTarget(url="http://169.254.169.254/")
+    for _ in range(2):
+        with pytest.raises(Refused):
+            calls.of(refused)
+    assert (len(calls), len(prepared)) == (0, 6)
+
+
+def test_only_so_many_targets_are_remembered() -> None:
+    calls, _ = a_memory()
+    for number in range(3_000):
+        assert calls.of(HttpTarget(url=f"http://ex.test/{number}")).url.path == f"/{number}"
+    assert len(calls) <= 1024

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from yarl import URL
 
-from noonday.domain.outcome import Accepted, Completed, Failed
+from noonday.domain.outcome import Accepted, Completed, Failed, Result
 from noonday.targets.answers import Answer, accepted, full_result, job_result, judge, retry_after
 from tests.factories import at
 
@@ -24,6 +26,22 @@ def an_answer(status: int = 200, body: Any = b"", **headers: str) -> Answer:
 
 def verdict(answer: Answer, *expected: int) -> Completed | Failed:
     return judge(answer, expected, NOW, full_result(answer))
+
+
+def test_the_result_of_an_answer_is_like_any_other() -> None:
+    result = full_result(an_answer(200, {"items_processed": 3}))
+    assert result == Result(
+        status_code=200,
+        bytes_received=22,
+        items_processed=3,
+        value={"items_processed": 3},
+        metadata={"timing_ms": {"first_byte": 0, "total": 0}},
+    )
+    assert replace(result, exit_code=1) == replace(result, exit_code=1)
+    assert (replace(result, exit_code=1).exit_code, result.exit_code) == (1, None)
+    assert pickle.loads(pickle.dumps(result)) == result
+    with pytest.raises(FrozenInstanceError):
+        result.exit_code = 1  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])

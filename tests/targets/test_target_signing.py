@@ -11,8 +11,8 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from noonday.domain.execution import ExecutionId
-from noonday.targets.signing import callback_token, check_callback_token, sign
-from tests.targets.hands import SECRET, whsec
+from noonday.targets.signing import callback_token, check_callback_token
+from tests.targets.hands import SECRET, signed, whsec
 
 ID = "01890000-0000-7000-8000-000000000001"
 OTHER = b"another secret of some thirty-two"
@@ -24,18 +24,18 @@ def now() -> datetime:
 
 @pytest.mark.parametrize("body", [b"{}", '{"name": "Zoë"}'.encode()])
 def test_the_standard_webhooks_library_accepts_the_signature(body: bytes) -> None:
-    Webhook(whsec(SECRET)).verify(body.decode(), sign([SECRET], ID, now(), body))
+    Webhook(whsec(SECRET)).verify(body.decode(), signed([SECRET], ID, now(), body))
 
 
 @pytest.mark.parametrize("body", ["", "plain text", "{}"])
 def test_it_signs_as_the_standard_webhooks_library_does(body: str) -> None:
     at = now()
     theirs = Webhook(whsec(SECRET)).sign(ID, at, body)
-    assert sign([SECRET], ID, at, body.encode())["webhook-signature"] == theirs
+    assert signed([SECRET], ID, at, body.encode())["webhook-signature"] == theirs
 
 
 def test_it_refuses_another_body_id_or_secret() -> None:
-    signed = sign([SECRET], ID, now(), b"{}")
+    headers = signed([SECRET], ID, now(), b"{}")
     for secret, body, changes in (
         (OTHER, "{}", {}),
         (SECRET, "[]", {}),
@@ -43,20 +43,20 @@ def test_it_refuses_another_body_id_or_secret() -> None:
         (SECRET, "{}", {"webhook-timestamp": str(int(now().timestamp()) - 9)}),
     ):
         with pytest.raises(WebhookVerificationError):
-            Webhook(whsec(secret)).verify(body, signed | changes)
+            Webhook(whsec(secret)).verify(body, headers | changes)
 
 
 def test_while_keys_change_receivers_with_either_key_accept_it() -> None:
-    signed = sign([SECRET, OTHER], ID, now(), b"{}")
-    Webhook(whsec(SECRET)).verify("{}", signed)
-    Webhook(whsec(OTHER)).verify("{}", signed)
+    headers = signed([SECRET, OTHER], ID, now(), b"{}")
+    Webhook(whsec(SECRET)).verify("{}", headers)
+    Webhook(whsec(OTHER)).verify("{}", headers)
 
 
 def test_the_single_header_carries_time_and_hex() -> None:
     at = datetime(2027, 1, 1, tzinfo=UTC)
-    signed = sign([SECRET], ID, at, b"body")
+    headers = signed([SECRET], ID, at, b"body")
     digest = hmac.new(SECRET, f"{ID}.{int(at.timestamp())}.body".encode(), hashlib.sha256).hexdigest()
-    assert signed["X-Scheduler-Signature"] == f"t={int(at.timestamp())},v1={digest}"
+    assert headers["X-Scheduler-Signature"] == f"t={int(at.timestamp())},v1={digest}"
 
 
 def test_a_callback_token_is_good_for_its_own_attempt_alone() -> None:

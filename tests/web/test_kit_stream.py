@@ -15,7 +15,8 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from noonday.api.app import create_app
 from noonday.clock import SystemClock
-from noonday.instance.server import Server, bind
+from noonday.instance.server import Server
+from noonday.instance.sockets import bind
 from noonday.store.database import Database
 from noonday.web import routes
 from noonday.web.pages import LIVE, NOTE_COOKIE

@@ -120,8 +120,8 @@ class Execution:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Execution:
-        """Of all fields by their names, none left out: the constructor sets them one by one, which takes
-        ten times as long."""
+        """Of fields by their names; those left out have their defaults. The constructor sets them one by
+        one, which takes ten times as long."""
         made = object.__new__(cls)
         object.__setattr__(made, "__dict__", fields)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from noonday.domain.errors import MoveRefused
 from noonday.domain.execution import ExecutionState
@@ -34,6 +35,10 @@ MOVES: Mapping[JobState, frozenset[JobState]] = {
     JobState.FAILED: frozenset({JobState.PENDING}),
     JobState.CANCELLED: frozenset(),
 }
+
+# Tuples, which are made once: this is asked at the end of each run.
+_STARTED_FROM_OUTSIDE: Final = (Event, Manual)
+_REPEATED: Final = (Cron, Interval, Frequency)
 
 EXECUTION_MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = {
     ExecutionState.PENDING: frozenset(
@@ -97,7 +102,7 @@ def resting_state(
 def _may_still_start(job: Job) -> bool:
     schedule = job.timing.schedule
     triggered = job.trigger.webhook or job.trigger.channel or job.on_success_of
-    if triggered or isinstance(schedule, Event | Manual):
+    if triggered or isinstance(schedule, _STARTED_FROM_OUTSIDE):
         return True
     # Disabling takes the next time away, enabling gives it back.
-    return not job.enabled and isinstance(schedule, Cron | Interval | Frequency)
+    return not job.enabled and isinstance(schedule, _REPEATED)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
-_STARTS: Final = 16
+_STARTS: Final = 4
+_BLINDLY: Final = 16  # starts, where nobody knows
 _PAUSE: Final = 0.00002  # seconds; the system makes some more of it, enough for a thread to wake up
 
 
@@ -15,12 +17,15 @@ class Breath:
     be written only when nothing is left to run, and the database would rest meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Callable[[], bool] | None) -> None:
+        self._wanted = wanted  # does a thread wait for the interpreter?
+        self._every = _STARTS if wanted else _BLINDLY
         self._starts = 0
 
     def draw(self) -> None:
         """After each start while more wait."""
         self._starts += 1
-        if self._starts >= _STARTS:
+        if self._starts >= self._every:
             self._starts = 0
-            time.sleep(_PAUSE)
+            if self._wanted is None or self._wanted():
+                time.sleep(_PAUSE)

@@ -61,6 +61,7 @@ class Role(StrEnum):
 ALL_ROLES = frozenset(Role)
 _RESIGN_WITHIN = 3.0  # seconds
 _LEAVE_WITHIN = 3.0
+_COMPANY = timedelta(milliseconds=50)
 _ROAD_LEAD = timedelta(milliseconds=60)  # for a message, its claim and the clocks of two machines
 
 
@@ -90,6 +91,11 @@ class EngineConfig:
     @property
     def claim_lead(self) -> timedelta:
         return self.lead if self.timers else timedelta()
+
+    @property
+    def company(self) -> timedelta:
+        """So long ends wait for a claim that takes them along, where both meet at the same jobs."""
+        return _COMPANY if self.timers else timedelta()
 
 
 def _no_domain(job: Job) -> str | None:
@@ -170,7 +176,7 @@ class Engine:
             if around.receiver is not None
             else None
         )
-        self.settler = Settler(db=db, clock=clock, counters=counters, chance=chance)
+        self.settler = Settler(db=db, clock=clock, counters=counters, chance=chance, company=config.company)
         self.leases = Leases(
             db=db,
             clock=clock,
@@ -203,6 +209,7 @@ class Engine:
             ),
             telemetry=around.telemetry,
             size=config.slots,
+            pressed=db.answered,
         )
         self.worker = Worker(
             db=db,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, assert_never
@@ -27,34 +26,34 @@ class Stop(StrEnum):
     NO_SLOT = "no_slot"  # claimed ahead, and the slots did not become free as expected
 
 
-def _nowhere(held: Held) -> None:
-    pass
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
 class Held:
     """From the claim until its end is durable. Moments are of the monotonic clock."""
 
-    claim: Claim
-    trusted_until: float  # beyond it the lease may be somebody else's
-    waiting_since: float
-    delivery: Delivery | None = None  # the message that brought it, where it came by the streams
-    deadline: float = NEVER  # the attempt's time-out, known once it runs
+    # As it stands with most claims: to set all of this for each of them takes longer than some of them run.
+    began = NEVER  # when the attempt did
+    deadline = NEVER  # the attempt's time-out, known once it runs
     started_at: datetime | None = None  # of the wall clock, for the record
     stopped: Stop | None = None
-    stopped_at: float = NEVER
-    ended: bool = False  # its outcome is known; from here on only the token decides
-    accepted: bool = False  # it goes on elsewhere
+    stopped_at = NEVER
+    ended = False  # its outcome is known; from here on only the token decides
+    accepted = False  # it goes on elsewhere
     run: Run | None = None
-    at_work: bool = False  # its target has it
-    cut: bool = False  # its target was told to let go
-    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
-    task: asyncio.Task[Any] | None = field(default=None, repr=False)
-    leave: Callable[[Held], None] = field(default=_nowhere, repr=False)  # gives its slot free
+    at_work = False  # its target has it
+    cut = False  # its target was told to let go
+    reported = False  # progress
+    silent = True  # what it writes is not heard: it has not begun, or is over
+    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[Any] | None = None
+    leave: Callable[[Held], None] | None = None  # gives its slot free
 
-    @property
-    def id(self) -> ExecutionId:
-        return self.claim.execution.id
+    def __init__(
+        self, claim: Claim, trusted_until: float, waiting_since: float, delivery: Delivery | None = None
+    ) -> None:
+        self.claim = claim
+        self.id: ExecutionId = claim.execution.id
+        self.trusted_until = trusted_until  # beyond it the lease may be somebody else's
+        self.waiting_since = waiting_since
+        self.delivery = delivery  # the message that brought it, where it came by the streams
 
     @property
     def token(self) -> str:
@@ -111,12 +110,6 @@ class Held:
             self.cut = True
             assert self.task is not None, "somebody works on it"
             self.task.cancel()
-
-    def over(self, now: float) -> Stop | None:
-        """What the clock alone says about it."""
-        if self.trusted_until <= now:
-            return Stop.LOST
-        return Stop.TIME_OUT if self.deadline <= now else None
 
 
 def outcome_of(held: Held) -> Outcome | None:

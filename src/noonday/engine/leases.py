@@ -38,7 +38,8 @@ class Timers:
         self._young: list[Held] = []
 
     def watch(self, held: Held, now: float) -> None:
-        if min(held.deadline, held.trusted_until) - now < 2 * _SHORT:
+        soon = now + 2 * _SHORT
+        if held.deadline < soon or held.trusted_until < soon:
             held.set_timer(now)
             return
         if not self._young:
@@ -109,22 +110,19 @@ class Leases(Actor):
         """`claimed_at` is the monotonic clock as it was before the claim was sent."""
         until = claimed_at + self._config.trust
         held = [
-            Held(
-                claim=claim,
-                trusted_until=until,
-                waiting_since=claimed_at,
-                delivery=deliveries.get(claim.execution.id),
-            )
+            Held(claim, until, claimed_at, deliveries.get(claim.execution.id) if deliveries else None)
             for claim in claims
         ]
-        self._held.update((one.id, one) for one in held)
+        self._held.update([(one.id, one) for one in held])
         return held
 
     def start(self, held: Held, now: float) -> None:
         """The attempt begins: from now on it has a time-out."""
-        held.started_at = self.clock.now()
-        self._telemetry.started(held.claim, held.started_at - _due_at(held.claim.execution))
-        held.deadline = now + held.claim.job.timeout.total_seconds()
+        claim = held.claim
+        held.started_at = started_at = self.clock.now()
+        self._telemetry.started(claim, started_at - _due_at(claim.execution))
+        held.began = now
+        held.deadline = now + claim.job.timeout.total_seconds()
         if self._config.timers:
             self._timers.watch(held, now)
 
@@ -133,13 +131,10 @@ class Leases(Actor):
 
         Returns the moment of the look."""
         now = self.clock.monotonic()
-        match held.over(now):
-            case None:
-                pass
-            case Stop.LOST:
-                self._lose(held, "it could not be renewed in time")
-            case _:
-                held.stop(Stop.TIME_OUT, now)
+        if held.trusted_until <= now:
+            self._lose(held, "it could not be renewed in time")
+        elif held.deadline <= now:
+            held.stop(Stop.TIME_OUT, now)
         return now
 
     def ran_out(self, held: Held) -> None:
@@ -223,7 +218,8 @@ class Leases(Actor):
                 self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
             self._settler.offer(ending, one.claim.execution.attempt, lambda _: self._acker.done(one.delivery))
         self.drop(one)
-        one.leave(one)
+        if one.leave is not None:
+            one.leave(one)
 
 
 def _due_at(execution: Execution) -> datetime:

@@ -1,26 +1,71 @@
-"""Whether claims and ends of this instance meet at the same jobs: then they go one after the other."""
+"""Where claims and ends of this instance meet at the same jobs, a claim takes along what has ended."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
 
 from noonday.clock import Clock
+from noonday.domain.execution import ExecutionId
+from noonday.engine.doubts import Doubts
+from noonday.engine.settler import Settler
+from noonday.ports import Claim
+from noonday.store.executions import ClaimOrder, Ending, settle_held
 
+T = TypeVar("T")
 _LATELY: Final = 1.0  # seconds
 
 
 class Meetings:
     """A claim passes by the jobs that an end is being written for. Where it found nothing else it would only
-    come again and again; where jobs are many it had better not wait.
+    come again and again: there both are one transaction. Where jobs are many they go beside each other, for
+    a claim had better not wait.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, doubts: Doubts, settler: Settler) -> None:
         self._clock = clock
+        self._doubts = doubts
+        self._settler = settler
         self._until = float("-inf")
+        self._ended: frozenset[str] = frozenset()  # jobs of which the newest claim has taken ends along
 
     def noted(self) -> None:
+        """A claim found nothing but what is held elsewhere."""
         self._until = self._clock.monotonic() + _LATELY
 
-    @property
-    def lately(self) -> bool:
-        return self._clock.monotonic() < self._until
+    def looked_at(self, claims: Iterable[Claim]) -> None:
+        """Would it have met with the ends that it took along?"""
+        if self._ended and any(claim.job.id in self._ended for claim in claims):
+            self.noted()
+
+    async def claim(self, order: ClaimOrder, work: Callable[[Connection], T]) -> T:
+        self._ended = frozenset()
+        if self._clock.monotonic() >= self._until:
+            return await self._doubts.claim(order, work)
+        carried = self._settler.lend()
+        if not carried:
+            return await self._doubts.claim(order, work, serially=True)
+        endings = [one.ending for one in carried]
+        try:
+            done, made = await self._doubts.claim(
+                order, partial(self._both, endings, order, work), serially=True
+            )
+        except BaseException:
+            self._settler.take_back(carried)
+            raise
+        self._ended = frozenset(ending.claim.job.id for ending in endings if ending.claim is not None)
+        self._settler.carried(carried, done)
+        return made
+
+    def _both(
+        self,
+        endings: Sequence[Ending],
+        order: ClaimOrder,
+        work: Callable[[Connection], T],
+        conn: Connection,
+    ) -> tuple[set[ExecutionId], T]:
+        done = settle_held(conn, endings, order.now, self._settler.chance())
+        return done, work(conn)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 import structlog
@@ -72,23 +71,16 @@ class Outputs(Actor):
         self._db = db
         self._tell = tell
         self._lock = threading.Lock()  # tasks write from threads of their own
-        self._home: asyncio.AbstractEventLoop | None = None
-        self._writers: set[Held] = set()
+        self._home = asyncio.get_running_loop()
         self._open: dict[Key, _Stream] = {}
         self._waiting: dict[Key, _Stream] = {}  # until all of it is stored
         self._hurry = asyncio.Event()
         self._began = float("-inf")
 
-    def open(self, held: Held) -> Callable[[str], None]:
-        """For one attempt; may be called from any thread."""
-        if self._home is None:
-            self._home = asyncio.get_running_loop()
-        self._writers.add(held)
-        return partial(self._write_for, held)
-
-    def _write_for(self, held: Held, text: str) -> None:
+    def write(self, held: Held, text: str) -> None:
+        """For one attempt; may be called from any thread, and is heard while the attempt is not silent."""
         with self._lock:
-            if held.ended or held not in self._writers:
+            if held.ended or held.silent:
                 return
             key = _key(held)
             stream = self._open.get(key)
@@ -98,14 +90,13 @@ class Outputs(Actor):
             if key in self._waiting or not stream.flow:
                 return
             self._waiting[key] = stream
-        assert self._home is not None, "it was opened"
         with suppress(RuntimeError):  # the loop has closed: nobody writes any more
             self._home.call_soon_threadsafe(self.wake.set)
 
     @property
     def busy(self) -> bool:
-        """May somebody write yet, or is something not yet stored?"""
-        return bool(self._writers or self._waiting)
+        """Is somebody writing, or something not yet stored?"""
+        return bool(self._open or self._waiting)
 
     def waits(self, held: Held) -> bool:
         """Is something that it wrote not yet stored?"""
@@ -113,8 +104,8 @@ class Outputs(Actor):
 
     def close(self, held: Held) -> None:
         """The attempt is over: what it still says is not heard."""
-        self._writers.discard(held)
         with self._lock:
+            held.silent = True
             stream = self._open.pop(_key(held), None) if self._open else None
             if stream is None:
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,22 +38,18 @@ class Reporter(Actor):
         self._telemetry = telemetry
         self._newest: dict[ExecutionId, Report] = {}
 
-    def reporting(self, held: Held) -> Callable[[float | None, str | None], Awaitable[None]]:
-        return partial(self._report, held)
-
-    async def _report(self, held: Held, fraction: float | None, message: str | None) -> None:
+    async def report(self, held: Held, fraction: float | None, message: str | None) -> None:
+        held.reported = True
         self._newest[held.id] = Report(held, fraction, message)
         self.wake.set()
-
-    def knows(self, held: Held) -> bool:
-        """Is there a report of it that is not written yet?"""
-        return held.id in self._newest
 
     def forget(self, held: Held) -> None:
         self._newest.pop(held.id, None)
 
-    async def last_words(self) -> None:
+    async def last_words(self, held: Held) -> None:
         """What was reported just before the end is kept too, if it can be: progress is a courtesy."""
+        if held.id not in self._newest:
+            return
         try:
             await self.run_once()
         except Exception as exc:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -42,15 +43,18 @@ class Runner:
         self._outputs = outputs
         self._grace = grace
 
-    async def run(self, held: Held) -> Outcome | None:
-        """The outcome to settle, or None when there is nothing to report because the lease is gone."""
+    async def run(self, held: Held, task: asyncio.Task[Any]) -> Outcome | None:
+        """The outcome to settle, or None when there is nothing to report because the lease is gone.
+
+        `task` is the one that this runs in."""
         try:
-            outcome = await self._attempt(held)
+            outcome = await self._attempt(held, task)
             self._breakers.after(held.claim, outcome)
-            if self._reporter.knows(held):
-                await self._reporter.last_words()
+            if held.reported:
+                await self._reporter.last_words(held)
         finally:
-            self._reporter.forget(held)
+            if held.reported:
+                self._reporter.forget(held)
             self._outputs.close(held)
         if held.ended:  # abandoned: it was settled without us
             return None
@@ -62,53 +66,54 @@ class Runner:
         held.accepted = isinstance(outcome, Accepted)
         return masked(outcome, held.claim.job, held.claim.execution)
 
-    async def _attempt(self, held: Held) -> Outcome | None:
-        if held.stopped is not None:
-            return outcome_of(held)
-        deferred = await self._breakers.before(held.claim) if self._breakers.alert else None
+    async def _attempt(self, held: Held, task: asyncio.Task[Any]) -> Outcome | None:
+        """Whoever cuts it cancels this task, once: that is taken back here, and no other cancelling."""
+        asked = self._breakers.alert and held.stopped is None
+        deferred = await self._breakers.before(held.claim) if asked else None
         now = self._leases.look_at(held)
         if held.stopped is not None:  # while it was claimed, or while the breaker was asked
             return outcome_of(held)
         if deferred is not None:
             return deferred
-        task = asyncio.current_task()
-        assert task is not None
-        run = held.run = Run(
-            claim=held.claim,
-            task=task,
-            timeout=held.claim.job.timeout,
-            grace=self._grace,
-            progress=self._reporter.reporting(held),
-            output=self._outputs.open(held),
-        )
-        return await self._under_way(held, task, run, now)
-
-    async def _under_way(self, held: Held, task: asyncio.Task[Any], run: Run, now: float) -> Outcome | None:
-        """Whoever cuts it cancels this task, once: that is taken back here, and no other cancelling."""
         cancelled = held.begin_work(task)
         try:
             self._leases.start(held, now)
-            outcome = await self._target.run(run)
+            outcome = await self._target.run(self._begun(held, task))
         except asyncio.CancelledError:
             if not held.cut or task.uncancel() > cancelled:
                 raise
             return self._stopped(held)
         except Exception as exc:
-            if held.cut:
-                task.uncancel()
-                return self._stopped(held)
-            # Targets never raise; if one does, its own attempt fails and nothing else.
-            log.exception("a target raised", action="target.raised", **ids(held.claim))
-            return Failed(error=first_line(exc), stack=traceback.format_exc())
+            outcome = _raised(held, exc)
         finally:
             held.end_work()
-        if held.cut:
-            task.uncancel()
-            if not isinstance(outcome, Completed | Accepted):
-                return self._stopped(held)  # it failed because it was stopped
-        return outcome
+        return self._uncut(held, task, outcome) if held.cut else outcome
+
+    def _begun(self, held: Held, task: asyncio.Task[Any]) -> Run:
+        held.silent = False
+        held.run = run = Run(
+            held.claim,
+            held.claim.job.timeout,
+            self._grace,
+            partial(self._reporter.report, held),
+            partial(self._outputs.write, held),
+            task,
+        )
+        return run
+
+    def _uncut(self, held: Held, task: asyncio.Task[Any], outcome: Outcome) -> Outcome | None:
+        """It was told to stop and returned all the same: done, or failed because it was told so."""
+        task.uncancel()
+        return outcome if isinstance(outcome, Completed | Accepted) else self._stopped(held)
 
     def _stopped(self, held: Held) -> Outcome | None:
         if held.stopped is None:  # by its timer, not by a person or an actor
             self._leases.ran_out(held)
         return outcome_of(held)
+
+
+def _raised(held: Held, exc: Exception) -> Failed:
+    """Targets never raise; if one does, its own attempt fails and nothing else."""
+    if not held.cut:
+        log.exception("a target raised", action="target.raised", **ids(held.claim))
+    return Failed(error=first_line(exc), stack=traceback.format_exc())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -42,25 +42,61 @@ class Settler(Actor):
     gap = 0.02  # the first ending goes at once, those close behind share a commit: claims get through
 
     def __init__(
-        self, *, db: Database, clock: Clock, counters: Counters, chance: Callable[[], float], batch: int = 500
+        self,
+        *,
+        db: Database,
+        clock: Clock,
+        counters: Counters,
+        chance: Callable[[], float],
+        batch: int = 500,
+        company: timedelta = timedelta(),  # so long endings wait for a claim that takes them along
     ) -> None:
         super().__init__(clock=clock)
+        self.chance = chance
         self._db = db
         self._counters = counters
-        self._chance = chance
         self._batch = batch
+        self._company = company
         self._waiting: deque[_Waiting] = deque()
+        self._committing = False
+        self._lent = False  # a claim has some of them
+        self._left_until = float("-inf")  # till then they are left to claims
         self._idle = asyncio.Event()
         self._idle.set()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def lend(self) -> list[_Waiting]:
+        """For a claim that takes them along: `carried` or `take_back` follows. None while others are being
+        committed, or while it is not known what became of some: that is looked into here."""
+        self._left_until = self.clock.monotonic() + self._company.total_seconds()
+        if self._committing or self._lent or not self._waiting or self._waiting[0].tried:
+            return []
+        self._lent = True
+        return list(islice(self._waiting, self._batch))
+
+    def carried(self, batch: Sequence[_Waiting], done: Collection[ExecutionId]) -> None:
+        """They are durable, those in `done` as they were told. Another claim may come for the next ones: what
+        follows these is seen to behind it."""
+        self._lent, self._left_until = False, self.clock.monotonic() + self._company.total_seconds()
+        self._take_out(batch)
+        settled = [one.ending.execution_id in done for one in batch]
+        asyncio.get_running_loop().call_soon(self._after, batch, settled)
+
+    def take_back(self, batch: Sequence[_Waiting]) -> None:
+        """The claim failed, and nobody knows what became of them."""
+        self._lent, self._left_until = False, float("-inf")
+        for one in batch:
+            one.tried = True
+        self.wake.set()
+
     def offer(self, ending: Ending, attempt: int, then: Then) -> None:
         """Hand over an ending; nobody waits for it, `then` is called when it is durable."""
+        if not self._waiting:  # while some wait it is on its way already
+            self._idle.clear()
+            self.wake.set()
         self._waiting.append(_Waiting(ending, attempt, then))
-        self._idle.clear()
-        self.wake.set()
 
     async def drained(self) -> None:
         """Wait until nothing waits."""
@@ -69,19 +105,31 @@ class Settler(Actor):
     async def run_once(self) -> Wish:
         full = True
         while full and self._waiting:
+            if self._lent or (self.clock.monotonic() < self._left_until and not self._waiting[0].tried):
+                return self._company
             batch = list(islice(self._waiting, self._batch))
             done = await self._commit(batch)
-            self._counters.settled += sum(done)
-            for one, settled in zip(batch, done, strict=True):
-                self._waiting.popleft()
-                self._finish(one, settled)
+            self._take_out(batch)
+            self._after(batch, done)
             full = len(batch) == self._batch
-        if self._waiting:  # those that ended meanwhile have company in a moment
-            return timedelta()
-        self._idle.set()
-        return None
+        # Those that ended meanwhile have company in a moment.
+        return timedelta() if self._waiting else None
+
+    def _take_out(self, batch: Sequence[_Waiting]) -> None:
+        for _ in batch:
+            self._waiting.popleft()
+
+    def _after(self, batch: Sequence[_Waiting], done: Sequence[bool]) -> None:
+        self._counters.settled += sum(done)
+        for one, settled in zip(batch, done, strict=True):
+            if not settled:
+                self._refuse(one)
+            self._follow(one, settled)
+        if not self._waiting:
+            self._idle.set()
 
     async def _commit(self, batch: Sequence[_Waiting]) -> list[bool]:
+        self._committing = True
         try:
             done = await self._write([one.ending for one in batch])
             again = [one for one in batch if one.tried and one.ending.execution_id not in done]
@@ -92,10 +140,12 @@ class Settler(Actor):
             if is_outage(exc):
                 raise
             return [await self._alone(one, exc) for one in batch]
+        finally:
+            self._committing = False
         return [one.ending.execution_id in done for one in batch]
 
     async def _write(self, endings: Sequence[Ending]) -> set[ExecutionId]:
-        work = partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self._chance())
+        work = partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self.chance())
         return await self._db.write(work, serially=True)
 
     async def _alone(self, one: _Waiting, why: Exception) -> bool:
@@ -117,15 +167,16 @@ class Settler(Actor):
         )
         return False
 
-    def _finish(self, one: _Waiting, settled: bool) -> None:
-        if not settled:
-            self._counters.refused += 1
-            log.warning(
-                "an ending came after its lease was gone and changes nothing",
-                action="settle.refused",
-                outcome=type(one.ending.outcome).__name__.lower(),
-                execution_id=one.ending.execution_id,
-            )
+    def _refuse(self, one: _Waiting) -> None:
+        self._counters.refused += 1
+        log.warning(
+            "an ending came after its lease was gone and changes nothing",
+            action="settle.refused",
+            outcome=type(one.ending.outcome).__name__.lower(),
+            execution_id=one.ending.execution_id,
+        )
+
+    def _follow(self, one: _Waiting, settled: bool) -> None:
         try:
             one.then(settled)
         except Exception:

@@ -54,17 +54,25 @@ class Slots:
     """
 
     def __init__(
-        self, *, clock: Clock, hands: Hands, telemetry: Telemetry, size: int, most: int = 500
+        self,
+        *,
+        clock: Clock,
+        hands: Hands,
+        telemetry: Telemetry,
+        size: int,
+        most: int = 500,
+        pressed: Callable[[], bool] | None = None,  # does a thread of the store wait for the interpreter?
     ) -> None:
         self.size = size
         self.draining = False
         self.spawn: Spawn | None = None  # set while the worker runs
         self._clock = clock
         self.hands = hands
+        self._leases, self._runner, self._settler = hands.leases, hands.runner, hands.settler
         self._telemetry = telemetry
         self._most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
-        self._breath = Breath()
+        self._breath = Breath(pressed)
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
         self._coming = Coming(clock, self._come)
@@ -194,30 +202,31 @@ class Slots:
         """A claim from start to end, then others that wait: to end a task and to begin another takes longer
         than a short run. Not after code that may have left something behind in the task.
         """
+        task = asyncio.current_task()
+        assert task is not None
         left = _IN_A_ROW
-        while await self._run(held) and self._ready and len(self._running) < self.size and left:
+        while await self._run(held, task) and self._ready and len(self._running) < self.size and left:
             left -= 1
             held = self._ready.popleft()
             self._occupy(held)
             self._breath.draw()
         self._fill()
 
-    async def _run(self, held: Held) -> bool:
+    async def _run(self, held: Held, task: asyncio.Task[Any]) -> bool:
         """The end is made durable meanwhile; a failure here is this claim's alone. Says whether nothing of it
         can be left in the task."""
         logs.tell(partial(ids, held.claim))  # in all that the attempt logs
         try:
-            began = self._clock.monotonic()
-            outcome = await self.hands.runner.run(held)
-            took = self._clock.monotonic() - began
-            run = held.run
+            outcome = await self._runner.run(held, task)
+            run, took = held.run, 0.0
             if run is not None:
+                took = self._clock.monotonic() - held.began
                 self._pace.ran(took)
             self._vacate(held)
             if outcome is not None:
                 ending = held.ending(outcome, self._clock.now())
                 then = partial(self._durable, held, outcome, took)
-                self.hands.settler.offer(ending, held.claim.execution.attempt, then)
+                self._settler.offer(ending, held.claim.execution.attempt, then)
                 return run is not None and run.tidy and not held.cut
             self.hands.acker.done(held.delivery)
         except asyncio.CancelledError:
@@ -238,10 +247,12 @@ class Slots:
             self._drop(held)
 
     def _drop(self, held: Held) -> None:
-        self._leave(held)
-        self.hands.leases.drop(held)
+        if held in self._running:
+            self._leave(held)
+        self._leases.drop(held)
         held.run = None  # it knows the way back: a circle that only a search for garbage would find
-        self._changed.set()
+        if self.draining:
+            self._changed.set()
 
     def _leave(self, held: Held) -> None:
         """It is left to itself or went wrong: its slot is free, and nobody else will say so."""

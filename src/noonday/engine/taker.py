@@ -79,7 +79,7 @@ class Taker(Actor):
         self._counters = counters
         self._telemetry = telemetry
         self._config = config
-        self._meetings = Meetings(clock)
+        self._meetings = Meetings(clock=clock, doubts=self._doubts, settler=slots.hands.settler)
         self._kept: dict[ExecutionId, _Kept] = {}
         self._empty = asyncio.Event()  # set while nothing of the road is in its hands
         self._empty.set()
@@ -116,17 +116,18 @@ class Taker(Actor):
         await self._look_back()
         if not self._slots.room:
             return await self._without_room()
-        found = 0
         if not self._eager and not self._due():
-            found = await self._take(self._slots.room, min(self._config.wait, self._next_try()))
+            await self._take(self._slots.room, min(self._config.wait, self._next_try()))
         others = self._slots.claiming
         with self._slots.reserve() as room:
-            if self._eager and not self._due():
-                found = await self._take(room, timedelta())
-            await self._decide(self._due(), room, others)
-        if not found and not self._kept:
+            if self._eager:
+                await self._take(room, timedelta())
+            due = self._due()
+            await self._decide(due, room, others)
+        if not due and not self._kept:
             await self._rescue()
-        return timedelta() if found or self._config.wait else self._next_try()
+        at_once = due or (self._config.wait and not self._due(within=_AGAIN))
+        return timedelta() if at_once else self._next_try()
 
     async def _without_room(self) -> Wish:
         self._slots.ask(self.wake)
@@ -136,9 +137,9 @@ class Taker(Actor):
             return max(self._next_try(), timedelta(seconds=_AGAIN))
         return timedelta(seconds=LONGEST_WAIT) if self._slots.waiting else None
 
-    def _due(self) -> list[_Kept]:
-        now = self.clock.monotonic()
-        return [one for one in self._kept.values() if one.try_at <= now]
+    def _due(self, within: float = 0.0) -> list[_Kept]:
+        until = self.clock.monotonic() + within
+        return [one for one in self._kept.values() if one.try_at <= until]
 
     def _next_try(self) -> timedelta:
         """Until one of those that are kept is due; a day if there is none."""
@@ -160,12 +161,17 @@ class Taker(Actor):
             if len(found) < limit:
                 self._look_at = now + self._look_every
 
-    async def _take(self, room: int, wait: timedelta) -> int:
-        limit = min(room, self._config.batch)
-        if limit <= 0:
-            return 0
+    async def _take(self, room: int, wait: timedelta) -> None:
+        """Read by read, so that one claim has as much in hands as there is room for; the first may wait."""
+        room -= len(self._due(within=_AGAIN))
+        while room > 0:
+            limit = min(room, self._config.batch)
+            found = await self._read(limit, wait)
+            self._eager = found >= limit
+            room, wait = room - found if self._eager else 0, timedelta()
+
+    async def _read(self, limit: int, wait: timedelta) -> int:
         found = await self._streams.ask(lambda queue: queue.take(limit, wait), wait)
-        self._eager = len(found) >= limit
         for lane, count in Counter(one.lane for one in found).items():
             self._telemetry.dequeued(lane, count)
         self._receive(found)
@@ -209,7 +215,9 @@ class Taker(Actor):
         ids = [one.delivery.execution_id for one in mine]
         order = self._order(len(ids))
         claim = partial(executions.claim_these, order=order, ids=ids)
-        self._begin(await self._doubts.claim(order, claim, serially=self._meetings.lately), claimed_at)
+        taken = await self._meetings.claim(order, claim)
+        self._meetings.looked_at(taken.claims)
+        self._begin(taken, claimed_at)
 
     def _begin(self, taken: Taken, claimed_at: float) -> None:
         now, clock = self.clock.now(), self.clock.monotonic()

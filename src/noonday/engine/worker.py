@@ -10,7 +10,7 @@ from typing import Final
 
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
-from noonday.engine.loop import Actor, Wish
+from noonday.engine.loop import AT_ONCE, Actor, Wish
 from noonday.engine.meetings import Meetings
 from noonday.engine.pace import Lead
 from noonday.engine.slots import LONGEST_WAIT, Slots
@@ -61,7 +61,7 @@ class Worker(Actor):
         self._doubts = slots.hands.doubts
         self._config = config
         self._lead = Lead(config.lead)
-        self._meetings = Meetings(clock)
+        self._meetings = Meetings(clock=clock, doubts=self._doubts, settler=slots.hands.settler)
         self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
@@ -71,6 +71,12 @@ class Worker(Actor):
                 await super().run()
             finally:
                 self._slots.forsake()
+
+    async def _sleep(self, wish: Wish) -> None:
+        if wish == AT_ONCE:  # the others had their turn while it was in the store: it goes there again first
+            self.wake.clear()
+        else:
+            await super()._sleep(wish)
 
     async def run_once(self) -> Wish:
         self._slots.hand_back_what_waits()
@@ -82,7 +88,7 @@ class Worker(Actor):
             asked_at = self.clock.now()
             claims, next_at = await self._claim(room, asked_at)
         if len(claims) == room:
-            return timedelta()
+            return AT_ONCE
         if next_at is None:
             return None
         if not claims and next_at <= asked_at:
@@ -90,8 +96,10 @@ class Worker(Actor):
             pause, self._pause = self._pause, min(self._pause * 2, _STILL_LOCKED)
             return pause
         self._pause = _LOCKED_ELSEWHERE
-        # What is within reach and was not claimed is decided at its moment, not before.
-        return next_at if next_at <= asked_at + self._lead.span else next_at - self._lead.wake
+        if next_at > asked_at + self._lead.span:
+            return next_at - self._lead.wake
+        # Within reach and not claimed: it is held, or decided at its moment. Those behind it need not wait.
+        return min(next_at, asked_at + self._lead.wake)
 
     async def _claim(self, limit: int, now: datetime) -> tuple[list[Claim], datetime | None]:
         claimed_at = self.clock.monotonic()  # before the lease is asked for
@@ -105,7 +113,8 @@ class Worker(Actor):
             lead=self._lead.span,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
-        claims, next_at = await self._doubts.claim(order, look, serially=self._meetings.lately)
+        claims, next_at = await self._meetings.claim(order, look)
+        self._meetings.looked_at(claims)
         self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)

@@ -8,7 +8,7 @@ from noonday.http_client.answering import Reader
 from noonday.http_client.errors import BrokeOff, CallFailed, NoAnswer, NoConnection, NotHttp, NotTrusted
 from noonday.http_client.opening import AddrInfo, Opener, Origin
 from noonday.http_client.pool import Pool
-from noonday.http_client.request import REPEATABLE, head_of
+from noonday.http_client.request import REPEATABLE, Outline, head_of, outline
 from noonday.http_client.unpacking import CODINGS
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "NotTrusted",
     "Opener",
     "Origin",
+    "Outline",
     "Pool",
     "Reader",
     "head_of",
+    "outline",
 ]

@@ -1,15 +1,22 @@
-"""One answer on its way in: from the parser's calls to whoever reads it."""
+"""The answers of a connection on their way in: from the parser's calls to whoever reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
+
+from httptools import HttpResponseParser
 
 from noonday.http_client.errors import BrokeOff, NotHttp
 from noonday.http_client.unpacking import Unpacker, unpacker_of
 
 LONGEST_SILENCE: Final = 64 * 1024  # bytes that are not of a body, all headers together among them
 _SWITCHING: Final = 101
+_USUAL: Final = {
+    spelled.encode(): name
+    for name in ("connection", "content-length", "content-type", "date", "keep-alive", "server", "vary")
+    for spelled in (name, name.title())
+}
 
 
 class Reader(Protocol):
@@ -24,8 +31,14 @@ class Reader(Protocol):
         ...
 
 
+_NOBODY: Final = cast(Reader, None)
+
+
 class Answer:
-    """What is known of it so far."""
+    """What is known so far of the answer that is awaited; one object serves all answers of a connection.
+
+    It and its parser know each other, until somebody lets go of the parser.
+    """
 
     __slots__ = (
         "_bodiless",
@@ -37,10 +50,22 @@ class Answer:
         "came",
         "lasting",
         "over",
+        "parser",
         "silence",
+        "surplus",
     )
 
-    def __init__(self, reader: Reader, bodiless: bool) -> None:
+    def __init__(self) -> None:
+        self.parser: HttpResponseParser | None = HttpResponseParser(self)
+        # As browsers do. What a server says ends at its own connection: nobody else reads it in another way.
+        self.parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self.surplus = False  # more came than was asked for
+        self.expect(_NOBODY, bodiless=True)
+
+    def expect(self, reader: Reader, bodiless: bool) -> None:
+        """The next one, for this reader."""
         self._reader = reader
         self._bodiless = bodiless  # whatever its head says
         self._headers: dict[str, str] = {}
@@ -52,13 +77,26 @@ class Answer:
         self.lasting = False  # its connection outlives it
         self.over = False
 
-    def header(self, name: bytes, value: bytes) -> None:
-        if not self.begun:  # what comes behind the body is nobody's
-            self._headers.setdefault(name.decode("latin-1").lower(), value.decode("utf-8", "replace"))
+    def forget(self) -> None:
+        """Lets go of whoever read it, and of what was read."""
+        self._reader, self._headers, self._unpacker = _NOBODY, {}, None
 
-    def head(self, status: int, lasting: bool) -> None:
+    # The parser tells:
+
+    def on_message_begin(self) -> None:
+        self.surplus = self.over
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.begun:  # what comes behind the body is nobody's
+            known = _USUAL.get(name) or name.decode("latin-1").lower()
+            self._headers.setdefault(known, value.decode("utf-8", "replace"))
+
+    def on_headers_complete(self) -> None:
         if self.over:  # this is of another one, which nobody asked for
             return
+        parser = self.parser
+        assert parser is not None, "it is the one who tells"
+        status = parser.get_status_code()
         if status < 200:
             if status == _SWITCHING:
                 raise NotHttp("it wants to speak another protocol")
@@ -66,13 +104,14 @@ class Answer:
             self._informal = True
             return
         self.begun = True
-        self.lasting = lasting and not self._bodiless
+        self.lasting = parser.should_keep_alive() and not self._bodiless
         coding = self._headers.get("content-encoding")
-        self._unpacker = unpacker_of(coding) if coding else None
+        if coding:
+            self._unpacker = unpacker_of(coding)
         self._reader.begin(status, self._headers)
         self.over = self._bodiless
 
-    def body(self, data: bytes) -> None:
+    def on_body(self, data: bytes) -> None:
         self.silence = 0
         if self.over:
             return
@@ -82,11 +121,13 @@ class Answer:
                 self.over, self.lasting = True, False
                 return
 
-    def end(self) -> None:
+    def on_message_complete(self) -> None:
         if self._informal:
             self._informal = False
         elif not self.over:
             self._complete()
+
+    # The connection tells:
 
     def closed(self) -> None:
         """The connection is gone. An answer that tells no length ends like this. Raises BrokeOff."""

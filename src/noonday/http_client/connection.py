@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, cast
+from typing import cast
 
-from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade
 
 from noonday.http_client.answering import LONGEST_SILENCE, Answer, Reader
 from noonday.http_client.errors import BrokeOff, NoAnswer, NotHttp
-
-_NO_ANSWER: Final = Answer(cast(Reader, None), bodiless=True)
 
 
 class Connection(asyncio.Protocol):
     """Whoever cancels an exchange closes its connection: nobody knows what would still come on it."""
 
     def __init__(self) -> None:
+        self.fresh = True  # no exchange on it has ended well
         self.idle_since = 0.0  # of the loop's clock
-        self._answer: Answer = _NO_ANSWER
+        self._loop = asyncio.get_running_loop()
+        self._answer = Answer()
         self._done: asyncio.Future[None] | None = None  # of the exchange that is under way
-        self._surplus = False  # more came than was asked for
         self._transport: asyncio.Transport | None = None
-        self._parser: HttpResponseParser | None = None
 
     async def exchange(self, request: bytes, reader: Reader, *, bodiless: bool = False) -> bool:
         """Returns whether the connection can be used again; raises CallFailed."""
         assert self._done is None, "one at a time"
-        transport = self._transport
-        if transport is None or not self.usable:
+        transport, answer = self._transport, self._answer
+        if transport is None or transport.is_closing():
             raise NoAnswer
-        answer = self._answer = Answer(reader, bodiless)
-        done = self._done = asyncio.get_running_loop().create_future()
+        answer.expect(reader, bodiless)
+        done = self._done = self._loop.create_future()
         transport.write(request)
         try:
             await done
@@ -39,8 +37,10 @@ class Connection(asyncio.Protocol):
             self.close()
             raise
         finally:
-            self._done, self._answer = None, _NO_ANSWER
-        if answer.lasting and not self._surplus and self.usable:
+            self._done = None
+            answer.forget()
+        if answer.lasting and not answer.surplus and not transport.is_closing():
+            self.fresh, self.idle_since = False, self._loop.time()
             return True
         self.close()
         return False
@@ -59,14 +59,10 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._parser = HttpResponseParser(self)
-        # As browsers do. What a server says ends at its own connection: nobody else reads it in another way.
-        self._parser.set_dangerous_leniencies(
-            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
-        )
 
     def data_received(self, data: bytes) -> None:
-        done, answer, parser = self._done, self._answer, self._parser
+        done, answer = self._done, self._answer
+        parser = answer.parser
         if done is None or done.done() or parser is None:
             self.close()  # nobody asked
             return
@@ -87,7 +83,7 @@ class Connection(asyncio.Protocol):
             done.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = self._parser = None  # the parser knows the way back: a circle
+        self._transport = self._answer.parser = None
         if self._done is None or self._done.done():
             return
         try:
@@ -104,21 +100,3 @@ class Connection(asyncio.Protocol):
     def _fail(self, exc: BaseException) -> None:
         if self._done is not None and not self._done.done():
             self._done.set_exception(exc)
-
-    # The parser tells:
-
-    def on_message_begin(self) -> None:
-        self._surplus = self._answer.over
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._answer.header(name, value)
-
-    def on_headers_complete(self) -> None:
-        parser: Any = self._parser
-        self._answer.head(parser.get_status_code(), parser.should_keep_alive())
-
-    def on_body(self, body: bytes) -> None:
-        self._answer.body(body)
-
-    def on_message_complete(self) -> None:
-        self._answer.end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from weakref import WeakSet
 
 from noonday.http_client.answering import Reader
 from noonday.http_client.connection import Connection
@@ -24,11 +25,8 @@ class _Place:
         self.idle: list[Connection] = []  # the one that was used last comes first
         self.waiting: deque[asyncio.Future[None]] = deque()
 
-    async def enter(self, most: int) -> None:
+    async def wait(self) -> None:
         """In the order of asking: whoever leaves hands the turn to the one who waits longest."""
-        if self.busy < most:
-            self.busy += 1
-            return
         turn = asyncio.get_running_loop().create_future()
         self.waiting.append(turn)
         try:
@@ -48,6 +46,14 @@ class _Place:
                 return
         self.busy -= 1
 
+    def kept(self) -> Connection | None:
+        """One that is still good."""
+        while self.idle:
+            connection = self.idle.pop()
+            if connection.usable:
+                return connection
+        return None
+
     @property
     def deserted(self) -> bool:
         return not self.busy and not self.idle
@@ -59,7 +65,7 @@ class Pool:
         self._per_origin = per_origin
         self._keep_alive = keep_alive  # seconds
         self._places: dict[Origin, _Place] = {}
-        self._used: set[Connection] = set()
+        self._opened: WeakSet[Connection] = WeakSet()
         self._sweeping: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -71,56 +77,43 @@ class Pool:
         A connection that was kept may be closed by the server just as it is used. What may be done twice is
         then done again, on another one.
         """
-        place = self._places.get(origin)
-        if place is None:
-            place = self._places[origin] = _Place()
-        await place.enter(self._per_origin)
+        place = self._places.get(origin) or self._places.setdefault(origin, _Place())
+        if place.busy < self._per_origin:
+            place.busy += 1
+        else:
+            await place.wait()
         try:
-            if self._closed:
-                raise NoAnswer
-            while kept := self._kept(place):
+            while True:
+                connection = place.kept() or await self._open(origin)
                 try:
-                    return await self._exchange(place, kept, request, reader, bodiless)
+                    again = await connection.exchange(request, reader, bodiless=bodiless)
+                    break
                 except NoAnswer:
-                    if not repeatable or self._closed:
+                    if connection.fresh or not repeatable or self._closed:
                         raise
-            fresh = await self._open_one(origin)
-            await self._exchange(place, fresh, request, reader, bodiless)
+            if again:
+                self._keep(place, connection)
         finally:
             place.leave()
             if place.deserted:
                 self._places.pop(origin, None)
 
-    async def _exchange(
-        self, place: _Place, connection: Connection, request: bytes, reader: Reader, bodiless: bool
-    ) -> None:
+    async def _open(self, origin: Origin) -> Connection:
+        if self._closed:
+            raise NoAnswer
+        connection = await self._open_one(origin)
+        self._opened.add(connection)
         if self._closed:
             connection.close()
-        self._used.add(connection)
-        try:
-            again = await connection.exchange(request, reader, bodiless=bodiless)
-        finally:
-            self._used.discard(connection)
-        if again:
-            self._keep(place, connection)
-
-    def _kept(self, place: _Place) -> Connection | None:
-        """One that is still good."""
-        while place.idle:
-            connection = place.idle.pop()
-            if connection.usable:
-                return connection
-        return None
+        return connection
 
     def _keep(self, place: _Place, connection: Connection) -> None:
         if self._closed:
             connection.close()
             return
-        loop = asyncio.get_running_loop()
-        connection.idle_since = loop.time()
         place.idle.append(connection)
         if self._sweeping is None:
-            self._sweeping = loop.call_later(self._keep_alive, self._sweep)
+            self._sweeping = asyncio.get_running_loop().call_later(self._keep_alive, self._sweep)
 
     def _sweep(self) -> None:
         """Closes what nobody has used for long, before the server does: a call might meet its closing."""
@@ -142,5 +135,5 @@ class Pool:
         self._closed = True
         if self._sweeping is not None:
             self._sweeping.cancel()
-        for connection in [*self._used, *(idle for place in self._places.values() for idle in place.idle)]:
+        for connection in tuple(self._opened):
             connection.close()

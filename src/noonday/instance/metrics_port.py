@@ -12,7 +12,8 @@ from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 
 from noonday.api.door.guard import Access, Guard
-from noonday.instance.server import Server, url_of
+from noonday.instance.server import Server
+from noonday.instance.sockets import url_of
 from noonday.settings import Settings
 from noonday.telemetry.metrics import CONTENT_TYPE
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from noonday import targets
-from noonday.api.schemas import JobDefaults
 from noonday.domain.job import MisfirePolicy, OverlapPolicy
 from noonday.settings import Settings
 from noonday.store.engines import StoreOptions
+
+if TYPE_CHECKING:
+    from noonday.api.schemas import JobDefaults
 
 __all__ = ["defaults", "networks", "store_options"]
 
 
 def defaults(settings: Settings) -> JobDefaults:
+    from noonday.api.schemas import JobDefaults  # noqa: PLC0415 - 6 MB that a worker does not need
+
     return JobDefaults(
         timeout=settings.job_timeout,
         misfire=MisfirePolicy(grace=settings.job_misfire_grace, coalesce=settings.job_coalesce),

@@ -28,7 +28,7 @@ from noonday.instance.loading import all_is_loaded, loaded, new_loop, share_one_
 from noonday.instance.measuring import scrape_of
 from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
 from noonday.instance.processes import end_with_parent
-from noonday.instance.server import bind, url_of
+from noonday.instance.sockets import bind, url_of
 from noonday.settings import Settings
 from noonday.targets.checks import check_target
 from noonday.targets.config import TargetsConfig

@@ -10,13 +10,12 @@ from typing import Any
 from noonday.domain.execution import ExecutionId
 from noonday.domain.job import Lane
 from noonday.ports import Parcel
+from noonday.queue import scripts
 from noonday.queue.messages import GROUP, Keys
 from noonday.redis_link import RedisLink, Refused
 
 _PAGE = 5_000
 _MOST = 200_000  # messages looked at per lane; what lies beyond counts as present
-
-Order = tuple[int, int]
 
 
 async def missing(link: RedisLink, keys: Keys, parcels: Sequence[Parcel]) -> list[Parcel]:
@@ -44,23 +43,27 @@ async def _absent(link: RedisLink, key: str, wanted: set[ExecutionId]) -> set[Ex
             raise
         return wanted
     absent, seen = set(wanted), 0
-    async with aclosing(_pages(link, "XRANGE", key)) as found:
-        async for page in found:
-            seen += len(page)
-            for receipt, fields in page:
-                if fields[1] in absent and (
-                    receipt in held or len(held) >= _MOST or _order(receipt) > delivered
-                ):
-                    absent.remove(fields[1])
-            if not absent:
+    async with aclosing(_messages(link, key, "-", delivered)) as in_hands:
+        async for receipts, ids in in_hands:
+            seen += len(ids)
+            absent.difference_update(
+                named
+                for receipt, named in zip(receipts, ids, strict=True)
+                if receipt in held or len(held) >= _MOST
+            )
+    async with aclosing(_messages(link, key, f"({delivered}", "+")) as waiting:
+        async for _, ids in waiting:
+            seen += len(ids)
+            absent.difference_update(ids)
+            if not absent or seen >= _MOST:
                 break
     return absent if seen < _MOST else set()
 
 
-async def _last_delivered(link: RedisLink, key: str) -> Order:
+async def _last_delivered(link: RedisLink, key: str) -> str:
     """Zero where there is no group; who asks for its pending messages hears of that."""
     groups = {group["name"]: group for group in map(facts, await link.call("XINFO", "GROUPS", key))}
-    return _order(groups[GROUP]["last-delivered-id"]) if GROUP in groups else (0, 0)
+    return str(groups[GROUP]["last-delivered-id"]) if GROUP in groups else "0-0"
 
 
 def no_such_road(exc: Refused) -> bool:
@@ -69,11 +72,9 @@ def no_such_road(exc: Refused) -> bool:
 
 
 async def _pages(link: RedisLink, command: str, *named: str) -> AsyncGenerator[list[Any], None]:
-    """XRANGE wants a word before the number of rows, XPENDING wants the number alone."""
-    count = ("COUNT", _PAGE) if command == "XRANGE" else (_PAGE,)
     start, seen = "-", 0
     while seen < _MOST:
-        rows = await link.call(command, *named, start, "+", *count)
+        rows = await link.call(command, *named, start, "+", _PAGE)
         yield rows
         seen += len(rows)
         if len(rows) < _PAGE:
@@ -81,9 +82,19 @@ async def _pages(link: RedisLink, command: str, *named: str) -> AsyncGenerator[l
         start = f"({rows[-1][0]}"
 
 
-def _order(receipt: str) -> Order:
-    millis, _, serial = receipt.partition("-")
-    return int(millis), int(serial)
+async def _messages(
+    link: RedisLink, key: str, start: str, end: str
+) -> AsyncGenerator[tuple[list[str], list[str]], None]:
+    """Receipts and what they name, page by page."""
+    seen = 0
+    while seen < _MOST:
+        texts = await link.script(scripts.LIST, [key], [start, end, _PAGE])
+        receipts, ids = (text.split(" ") if text else [] for text in texts)
+        yield receipts, ids
+        seen += len(receipts)
+        if len(receipts) < _PAGE:
+            return
+        start = f"({receipts[-1]}"
 
 
 def facts(flat: Sequence[Any]) -> dict[str, Any]:

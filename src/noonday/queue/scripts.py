@@ -72,3 +72,15 @@ for lane = 1, #KEYS do
 end
 return 'OK'
 """
+
+# A part of a stream: all receipts in one text, and all that they name in another, word for word. What is no
+# name of ours stands there as a dash.
+LIST: Final = """
+local receipts, names = {}, {}
+for at, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
+  local name = entry[2][2]
+  receipts[at] = entry[1]
+  names[at] = string.find(name, '^[%w-]+$') and name or '-'
+end
+return {table.concat(receipts, ' '), table.concat(names, ' ')}
+"""

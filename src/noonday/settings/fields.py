@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     lookahead: Duration = named(timedelta(seconds=2), "SCHEDULER_LOOKAHEAD")
     check_interval: Span = named(timedelta(seconds=60), "SCHEDULE_CHECK_INTERVAL")
     shutdown_grace: Duration = named(timedelta(seconds=30), "SHUTDOWN_GRACE")
-    queue_batch_size: int = named(50, "SCHEDULER_QUEUE_BATCH_SIZE", ge=1, le=10_000)
+    queue_batch_size: int = named(500, "SCHEDULER_QUEUE_BATCH_SIZE", ge=1, le=10_000)
     # Not {1,100}: pydantic's regex would take 9 MB for that.
     queue_prefix: str = named("crawler", "SCHEDULER_QUEUE_PREFIX", pattern=r"^[\w.:-]+$", max_length=100)
     leader_ttl: Span = named(timedelta(seconds=30), "SCHEDULER_LEADER_TTL")

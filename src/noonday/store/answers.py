@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, Select, Table
 
-from noonday.store.bulk import Columns, Values
+from noonday.store.bulk import Change, Columns, Values
 
 Passes = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 
@@ -106,6 +106,10 @@ class Answers(Protocol):
     ) -> int:
         """As `update`, by columns: each row gets its value of `each`, which come in the order of the ids, and
         all get those of `same`."""
+        ...
+
+    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
+        """Two changes of different tables, neither of them empty, in one statement where that can be."""
         ...
 
     def change_held(

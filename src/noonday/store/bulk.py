@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from sqlalchemy import Column, Dialect, Table
 from sqlalchemy.dialects.postgresql.base import PGDialect
@@ -102,21 +102,22 @@ def sqlite_insert(table: Table, columns: tuple[str, ...], unique: tuple[str, ...
 
 @lru_cache(maxsize=256)
 def sqlite_update(table: Table, shared: tuple[str, ...], single: tuple[str, ...], at_once: bool) -> str:
-    """The last of `single` names the row. At once: for rows that come as one JSON array of arrays."""
+    """The last of `single` names the row. At once: for rows that come as one JSON object, see `_as_text`."""
+    *changing, key = single
     changes = [f"{name} = ?" for name in shared]
     if not at_once:
-        changes += [f"{name} = ?" for name in single[:-1]]
-        return f"UPDATE {table.name} SET {', '.join(changes)} WHERE {single[-1]} = ?"  # noqa: S608 - own names
-    *changing, (key, named) = fields_of_rows(single).items()
-    changes += [f"{name} = {field}" for name, field in changing]
+        changes += [f"{name} = ?" for name in changing]
+        return f"UPDATE {table.name} SET {', '.join(changes)} WHERE {key} = ?"  # noqa: S608 - own names
+    fields = fields_of_rows(changing) if len(changing) > 1 else dict.fromkeys(changing, "u.value")
+    changes += [f"{name} = {field}" for name, field in fields.items()]
     return (
         f"UPDATE {table.name} SET {', '.join(changes)} "  # noqa: S608 - own names
-        f"FROM json_each(?) AS u WHERE {table.name}.{key} = {named}"
+        f"FROM json_each(?) AS u WHERE {table.name}.{key} = u.key"
     )
 
 
 def fields_of_rows(columns: Sequence[str]) -> dict[str, str]:
-    """Where the columns are in rows that come as one JSON array of arrays, each of which is `u.value`."""
+    """Where the columns are in rows that come as JSON arrays, each of which is `u.value`."""
     return {name: f"json_extract(u.value, '$[{place}]')" for place, name in enumerate(columns)}
 
 
@@ -193,6 +194,20 @@ def postgres_update(table: Table, shared: tuple[str, ...], single: tuple[str, ..
     )
 
 
+class Change(NamedTuple):
+    """Of rows of one table, by their ids: what each of them gets, and what all of them get."""
+
+    table: Table
+    ids: Sequence[str]
+    each: Columns
+    same: Values
+
+
+@lru_cache(maxsize=256)
+def postgres_together(one: str, other: str) -> str:
+    return f"WITH one AS ({one}) {other}"
+
+
 Keyed = tuple[str, Sequence[str]]  # the column that names rows, and the names
 
 
@@ -206,17 +221,19 @@ def sqlite_change(table: Table, keyed: Keyed, each: Columns, same: Values) -> tu
     """Many rows go in as one text: row by row the interpreter would be let go of and asked for each time."""
     key, keys = keyed
     shared, single = _divided(each, same, sqlite_converters(table, (*same, *each)))
-    rows = list(zip(*single.values(), keys, strict=True))
-    if len(rows) >= _MANY and (text := _as_text(rows)):
+    columns = [*single.values()]
+    if len(keys) >= _MANY and (text := _as_text(keys, columns)):
         return sqlite_update(table, (*shared,), (*single, key), at_once=True), (*shared.values(), text)
     sql = sqlite_update(table, (*shared,), (*single, key), at_once=False)
-    return sql, [(*shared.values(), *row) for row in rows]
+    return sql, [(*shared.values(), *row) for row in zip(*columns, keys, strict=True)]
 
 
-def _as_text(rows: Sequence[tuple[Any, ...]]) -> str | None:
-    """None if something in them might not come out of JSON as it went in."""
+def _as_text(keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> str | None:
+    """By its key the value of each row, an array of them unless there is one column; None if something in
+    them might not come out of JSON as it went in."""
+    rows = columns[0] if len(columns) == 1 else [*zip(*columns, strict=True)] or keys
     try:
-        text = _encode(rows)
+        text = _encode(dict(zip(keys, rows, strict=True)))
     except (ValueError, TypeError):
         return None
     return None if "\\u" in text else text

@@ -42,6 +42,10 @@ class ClaimOrder:
     lead: timedelta = timedelta()  # also what becomes available within it, if it surely starts then
     mark: str = field(default_factory=_new_mark)  # with it begin the tokens of all that is claimed
 
+    @property
+    def lease_until(self) -> datetime:
+        return self.now + self.lease
+
 
 Front = tuple[Lane, Road]  # where work waits, in the order in which it is served
 Heads = dict[Front, datetime | None]
@@ -162,7 +166,7 @@ class Search:
     def these(self, ids: Collection[str]) -> list[Waiting]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
         until = self.order.now + self.order.lead
-        found = [Waiting(*row) for row in _due_among(self.conn, ids=ids, now=until).all()]
+        found = [*map(Waiting._make, _due_among(self.conn, ids=ids, now=until).all())]
         self._lock({one.job_id for one in found})
         found.sort(key=lambda one: (one.lane, one.available_at))
         return [one for one in found if one.job_id in self.kept]
@@ -186,7 +190,7 @@ class Search:
             rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
         else:
             rows = _front(self.conn, **bounds)
-        return [Waiting(*row) for row in rows.all()]
+        return [*map(Waiting._make, rows.all())]
 
     def _lock(self, job_ids: set[str]) -> None:
         wanted = job_ids - self.kept.keys()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
@@ -26,11 +26,12 @@ from noonday.domain.execution import Execution, ExecutionId, ExecutionState, Wai
 from noonday.domain.job import Job, Overlap
 from noonday.ports import Claim
 from noonday.store import dialects, facts, notices
+from noonday.store.bulk import Change, Columns
 from noonday.store.candidates import ClaimOrder, Search, claimable_among, whole
 from noonday.store.columns import Instant
 from noonday.store.definitions import jobs_of
 from noonday.store.dialects import Answers
-from noonday.store.execution_rows import Waiting, started_fields, waiting_fields
+from noonday.store.execution_rows import Waiting, first_attempts, started_fields, waiting_fields
 from noonday.store.prepared import prepared
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.releasing import ask_to_stop, rest
@@ -100,7 +101,7 @@ def _claimable_until(dialect: Answers) -> Select[Any]:
     return query.where(executions.c.available_at <= bindparam("until", type_=Instant))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Tally:
     """What is going on with one job, kept up to date while its candidates are decided one after the other."""
 
@@ -132,13 +133,13 @@ class _Batch:
         parents = facts.parents(self.conn, above, self.order.now)
         touched = whole(self.conn, [one.id for one in candidates if not one.untouched])
         tokens = self._tokens(len(candidates))
-        # What a breaker may send back once more comes last: the others are not skipped for its sake.
-        for one in sorted(candidates, key=_sent_back):
+        first = first_attempts(self.order.now, self.order.lease_until, self.order.instance_id)
+        for one in _in_turn(candidates):
             job = found[one.job_id]
             if isinstance(job, RowError):
                 self._unreadable(one.id, job)
             elif _certain(one, tallies[one.job_id]):
-                self._start_first(job, one, tallies[one.job_id], next(tokens))
+                self._start_first(job, one, tallies[one.job_id], next(tokens), first)
             elif one.available_at <= self.order.now and parents.settled_for(job.depends_on):
                 values = touched.get(one.id) or waiting_fields(one)
                 self._judge(job, values, tallies[one.job_id], parents, next(tokens))
@@ -147,8 +148,8 @@ class _Batch:
 
     def _tokens(self, count: int) -> Iterator[str]:
         """Each with the mark of the claim, and chance enough that nobody guesses it."""
-        chance = os.urandom(8 * count).hex()
-        return (self.order.mark + chance[at : at + 16] for at in range(0, len(chance), 16))
+        mark, chance = self.order.mark, os.urandom(8 * count).hex()
+        return iter([mark + chance[at : at + 16] for at in range(0, len(chance), 16)])
 
     def _judge(
         self, job: Job, values: dict[str, Any], tally: _Tally, parents: facts.Parents, token: str
@@ -168,20 +169,21 @@ class _Batch:
         self._note(job, execution, values, admit(job, execution, told, self.order.now), tally, token)
 
     def _tallies(self, known: dict[str, Job]) -> dict[str, _Tally]:
-        by_policy: dict[Overlap, list[str]] = {overlap: [] for overlap in Overlap}
-        for job_id, job in known.items():
-            by_policy[job.overlapping.overlap].append(job_id)
-        limited = [i for overlap, of in by_policy.items() if overlap is not Overlap.ALLOW for i in of]
+        policies = {job_id: job.overlapping.overlap for job_id, job in known.items()}
+        limited = [job_id for job_id, overlap in policies.items() if overlap is not Overlap.ALLOW]
         running = facts.running_counts(self.conn, limited)
-        waiting = facts.waiting_for_turn(self.conn, by_policy[Overlap.QUEUE_ONE])
-        ids = facts.running_ids(self.conn, by_policy[Overlap.REPLACE])
+        choosy = [job_id for job_id in limited if policies[job_id] is Overlap.QUEUE_ONE]
+        waiting = facts.waiting_for_turn(self.conn, choosy)
+        replacing = [job_id for job_id in limited if policies[job_id] is Overlap.REPLACE]
+        ids = facts.running_ids(self.conn, replacing)
+        now = self.order.now
         return {
             job_id: _Tally(
-                most=most_at_once(job),
-                certain_since=certain_since(job, self.order.now),
-                running=running.get(job_id, 0),
-                waiting=waiting.get(job_id, 0),
-                ids=ids.get(job_id, ()),
+                most_at_once(job),
+                certain_since(job, now),
+                running.get(job_id, 0),
+                waiting.get(job_id, 0),
+                ids.get(job_id, ()),
             )
             for job_id, job in known.items()
         }
@@ -213,11 +215,10 @@ class _Batch:
             case _:
                 assert_never(verdict)
 
-    def _start_first(self, job: Job, one: Waiting, tally: _Tally, token: str) -> None:
-        now = self.order.now
-        starts_at = max(now, one.available_at)
-        lease_until, deadline = now + self.order.lease, starts_at + job.timeout
-        values = started_fields(one, token, now, starts_at, lease_until, deadline, self.order.instance_id)
+    def _start_first(self, job: Job, one: Waiting, tally: _Tally, token: str, alike: dict[str, Any]) -> None:
+        now, moment = self.order.now, one.available_at
+        starts_at = moment if moment > now else now
+        values = started_fields(one, alike, token, starts_at, starts_at + job.timeout)
         self._begin(job, Execution.of(values), tally)
 
     def _start(
@@ -230,7 +231,7 @@ class _Batch:
             "detail": None,
             "attempt": execution.attempt + 1,
             "lease_token": token,
-            "lease_expires_at": now + self.order.lease,
+            "lease_expires_at": self.order.lease_until,
             "deadline_at": now + job.timeout,
             "instance_id": self.order.instance_id,
             "claimed_at": now,
@@ -258,8 +259,8 @@ class _Batch:
 
     def _write(self) -> None:
         dialect, now = dialects.of(self.conn), self.order.now
-        self._write_claims()
-        self._write_locks()
+        if self.claims:
+            dialect.change_both(self.conn, self._begun(), self._locks())
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
@@ -267,57 +268,49 @@ class _Batch:
         dialect.update(self.conn, executions, failed)
         waits = [row | {"state": "pending", "available_at": None, "enqueued_at": None} for row in self.waits]
         dialect.update(self.conn, executions, waits)
-        for claim in self.claims:
-            self.idle.pop(claim.job.id, None)
-        rest(self.conn, self.idle, now)
+        if self.idle:
+            begun = {claim.job.id for claim in self.claims}
+            rest(self.conn, {i: job for i, job in self.idle.items() if i not in begun}, now)
         if self.stops:
             ask_to_stop(self.conn, self.stops, "a newer run of the job", now)
 
-    def _write_claims(self) -> None:
+    def _begun(self) -> Change:
         begun = [claim.execution for claim in self.claims]
-        dialects.of(self.conn).change(
-            self.conn,
-            executions,
-            [one.id for one in begun],
-            each={
-                "attempt": [one.attempt for one in begun],
-                "lease_token": [one.lease_token for one in begun],
-                "deadline_at": [one.deadline_at for one in begun],
-                "started_at": [one.started_at for one in begun],
-            },
-            same={
-                "state": "running",
-                "wait_reason": None,
-                "detail": None,
-                "lease_expires_at": self.order.now + self.order.lease,
-                "instance_id": self.order.instance_id,
-                "claimed_at": self.order.now,
-                "progress": None,
-                "progress_message": None,
-                "enqueued_at": None,  # should it become claimable once more, it is put on the road anew
-            },
-        )
+        each: Columns = {
+            "attempt": [one.attempt for one in begun],
+            "lease_token": [one.lease_token for one in begun],
+            "deadline_at": [one.deadline_at for one in begun],
+            "started_at": [one.started_at for one in begun],
+        }
+        same = {
+            "state": "running",
+            "wait_reason": None,
+            "detail": None,
+            "lease_expires_at": self.order.lease_until,
+            "instance_id": self.order.instance_id,
+            "claimed_at": self.order.now,
+            "progress": None,
+            "progress_message": None,
+            "enqueued_at": None,  # should it become claimable once more, it is put on the road anew
+        }
+        return Change(executions, [one.id for one in begun], each, same)
 
-    def _write_locks(self) -> None:
+    def _locks(self) -> Change:
         """The lock that other tools read on the job: the lease of its newest run."""
         newest = {claim.job.id: claim for claim in self.claims}
         begun = [(one.job, one.execution) for one in newest.values()]
-        dialects.of(self.conn).change(
-            self.conn,
-            jobs,
-            [*newest],
-            each={
-                "lock_token": [one.lease_token for _, one in begun],
-                "last_run_at": [
-                    one.started_at if one.attempt == 1 else job.last_run_at for job, one in begun
-                ],
-            },
-            same={"status": "running", "lock_acquired_at": self.order.now},
-        )
+        each: Columns = {
+            "lock_token": [one.lease_token for _, one in begun],
+            "last_run_at": [one.started_at if one.attempt == 1 else job.last_run_at for job, one in begun],
+        }
+        return Change(jobs, [*newest], each, {"status": "running", "lock_acquired_at": self.order.now})
 
 
-def _sent_back(one: Waiting) -> bool:
-    return one.wait_reason == WaitReason.BREAKER
+def _in_turn(candidates: Sequence[Waiting]) -> Iterable[Waiting]:
+    """What a breaker may send back once more comes last: the others are not skipped for its sake."""
+    if all(one.wait_reason is None for one in candidates):
+        return candidates
+    return sorted(candidates, key=lambda one: one.wait_reason == WaitReason.BREAKER)
 
 
 def _certain(one: Waiting, tally: _Tally) -> bool:

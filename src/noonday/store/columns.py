@@ -28,6 +28,8 @@ def instant_text(value: datetime) -> str:
 
 def read_instant(value: Any) -> Any:
     """Also what people write by hand: any ISO form, UTC unless it says otherwise."""
+    if value is None:
+        return None
     try:
         return datetime.fromisoformat(value + "+00:00")  # our own form: one call, and the zone is UTC itself
     except (ValueError, TypeError):
@@ -76,7 +78,7 @@ class Instant(TypeDecorator[datetime]):
         return None if dialect.name == "postgresql" else _unless_none(instant_text)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
-        return None if dialect.name == "postgresql" else _unless_none(read_instant)
+        return None if dialect.name == "postgresql" else read_instant
 
 
 class Json(TypeDecorator[Any]):

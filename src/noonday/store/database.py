@@ -18,6 +18,7 @@ from noonday.domain.execution import SkipReason
 from noonday.domain.job import JobId
 from noonday.store import dialects, listening, notices
 from noonday.store.engines import StoreOptions, in_memory, make_engine, normalise_url
+from noonday.store.sockets import Sockets
 from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish, patiently
 
 __all__ = ["CommitUnknown", "Database", "StoreDown", "Subscription"]
@@ -41,6 +42,8 @@ class Database:
         self.origin = os.urandom(6).hex()  # marks our own notices
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
         self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
+        # Does a thread here have its answer and wait for the interpreter? Of a file nobody knows.
+        self.answered: Callable[[], bool] | None = None
         self._reach = Reach()
         self._serial = threading.Lock()  # a courtesy: the rows themselves say who may change them
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
@@ -60,6 +63,7 @@ class Database:
             # The same connections; a look that tries to write is refused.
             self._reader = self._writer.execution_options(postgresql_readonly=True)
             self._readers = self._writers
+            self.answered = Sockets(self._writer).unread
 
     async def write(self, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         """Serially: one after the other, for those of this process who would pass by each other's rows."""

@@ -70,15 +70,20 @@ def readable_jobs(conn: Connection, rows: Sequence[Sequence[Any]]) -> dict[str, 
 def jobs_from(conn: Connection, rows: Iterable[Sequence[Any]]) -> list[Job | RowError | None]:
     """As `jobs_of`, one for each row; None if the job is gone."""
     shelf = _shelves.setdefault(conn.engine, _Shelf())
-    wanted, missing = [], []
-    for row in rows:
+    made: list[Job | RowError | None] = []
+    missing: list[tuple[int, Sequence[Any]]] = []
+    for place, row in enumerate(rows):
         definition = shelf.take(row[0])
-        if definition is None or definition.revision != row[1] or definition.updated_at != row[2]:
-            missing.append(row[0])
-            definition = None
-        wanted.append((row, definition))
-    read = {} if not missing else _read_all(conn, shelf, missing)
-    return [_job(definition or read.get(row[0]), row) for row, definition in wanted]
+        if definition is not None and definition.revision == row[1] and definition.updated_at == row[2]:
+            made.append(_job(definition, row))
+        else:
+            made.append(None)
+            missing.append((place, row))
+    if missing:
+        read = _read_all(conn, shelf, [row[0] for _, row in missing])
+        for place, row in missing:
+            made[place] = _job(read[row[0]], row) if row[0] in read else None
+    return made
 
 
 def _read_all(conn: Connection, shelf: _Shelf, ids: Sequence[str]) -> dict[str, Definition]:
@@ -103,9 +108,7 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any] | RowError:
         return exc
 
 
-def _job(definition: Definition | None, row: Sequence[Any]) -> Job | RowError | None:
-    if definition is None:
-        return None
+def _job(definition: Definition, row: Sequence[Any]) -> Job | RowError:
     fields = definition.fields
     if isinstance(fields, RowError):
         return fields

@@ -39,7 +39,7 @@ from sqlalchemy.dialects import postgresql
 
 from noonday.store import bulk
 from noonday.store.answers import Answers, Passes
-from noonday.store.bulk import Columns, Values
+from noonday.store.bulk import Change, Columns, Values
 from noonday.store.jsontext import dumps
 
 __all__ = ["CHANNEL", "POSTGRES", "SQLITE", "Answers", "Postgres", "Sqlite", "of"]
@@ -133,6 +133,10 @@ class Sqlite:
         if not ids:
             return 0
         return conn.exec_driver_sql(*bulk.sqlite_change(table, (key, ids), each, same)).rowcount
+
+    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
+        self.change(conn, *one)
+        self.change(conn, *other)
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
@@ -260,6 +264,11 @@ class Postgres:
         if not ids:
             return 0
         return conn.exec_driver_sql(*bulk.postgres_change(table, (key, ids), each, same)).rowcount
+
+    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
+        first, values = bulk.postgres_change(one.table, ("id", one.ids), one.each, one.same)
+        second, others = bulk.postgres_change(other.table, ("id", other.ids), other.each, other.same)
+        conn.exec_driver_sql(bulk.postgres_together(first, second), values + others)
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values

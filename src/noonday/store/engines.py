@@ -86,7 +86,10 @@ def make_engine(
 def _prepare_postgres(dbapi: Any) -> None:
     from psycopg.types.string import TextLoader  # noqa: PLC0415 - 9 MB that SQLite does not need
 
+    from noonday.store.cursors import PlainCursor  # noqa: PLC0415 - so
+
     dbapi.adapters.register_loader("uuid", TextLoader)
+    dbapi.cursor_factory = PlainCursor
 
 
 def _tell_the_session(engine: Engine, settings: Mapping[str, object]) -> None:

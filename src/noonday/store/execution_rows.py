@@ -170,16 +170,9 @@ def read_fields(row: Sequence[Any]) -> dict[str, Any]:
     return made
 
 
-_UNTOUCHED: dict[str, Any] = {
-    field.name: NOTHING if field.name == "result" else field.default
-    for field in fields(Execution)
-    if field.name not in Waiting._fields
-}
-
-
 def waiting_fields(one: Waiting) -> dict[str, Any]:
-    """All fields of an untouched execution."""
-    made = {**_UNTOUCHED, **one._asdict()}
+    """What is to be said of an untouched execution."""
+    made = one._asdict()
     made["cause"] = _CAUSES[one.cause]
     made["state"] = _STATES[one.state]
     made["lane"] = _LANES[one.lane]
@@ -188,42 +181,37 @@ def waiting_fields(one: Waiting) -> dict[str, Any]:
     return made
 
 
-def started_fields(
-    one: Waiting,
-    token: str,
-    now: datetime,
-    starts_at: datetime,
-    lease_until: datetime,
-    deadline: datetime,
-    instance_id: str,
-) -> dict[str, Any]:
-    """All fields of an untouched execution that is claimed for its first attempt."""
-    return {
-        **_UNTOUCHED,
-        "id": one.id,
-        "job_id": one.job_id,
-        "cause": _CAUSES[one.cause],
-        "scheduled_for": one.scheduled_for,
-        "available_at": one.available_at,
+def first_attempts(now: datetime, lease_until: datetime, instance_id: str) -> dict[str, Any]:
+    """What all untouched executions have the same that are claimed at once, with room for their own."""
+    return dict.fromkeys(Waiting._fields) | {
         "state": ExecutionState.RUNNING,
-        "lane": _LANES[one.lane],
-        "number": one.number,
-        "covers_from": one.covers_from,
-        "wait_reason": None,
-        "detail": None,
-        "triggered_by": one.triggered_by,
-        "config": one.config,
         "attempt": 1,
-        "lease_token": token,
+        "lease_token": None,
         "lease_expires_at": lease_until,
-        "deadline_at": deadline,
+        "deadline_at": None,
         "instance_id": instance_id,
         "claimed_at": now,
-        "started_at": starts_at,
-        "trace_id": one.trace_id,
-        "created_at": one.created_at,
-        "road": _ROADS[one.road],
+        "started_at": None,
     }
+
+
+def started_fields(
+    one: Waiting, alike: dict[str, Any], token: str, starts_at: datetime, deadline: datetime
+) -> dict[str, Any]:
+    """What is to be said of an untouched execution that is claimed for its first attempt."""
+    made = alike.copy()  # a copy has its room already: it grows no more
+    (
+        made["id"], made["job_id"], cause, made["scheduled_for"], made["available_at"], _, lane,
+        made["number"], made["covers_from"], _, _, made["triggered_by"], made["config"], _, _,
+        made["trace_id"], made["created_at"], road,
+    ) = one  # fmt: skip
+    made["cause"] = _CAUSES[cause]
+    made["lane"] = _LANES[lane]
+    made["road"] = _ROADS[road]
+    made["lease_token"] = token
+    made["started_at"] = starts_at
+    made["deadline_at"] = deadline
+    return made
 
 
 def attempt_values(attempt: Attempt) -> dict[str, Any]:

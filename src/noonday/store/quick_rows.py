@@ -22,6 +22,7 @@ from noonday.store.timing_rows import TIMING_COLUMNS, read_timing
 
 T = TypeVar("T")
 MOST_ALIKE: Final = 1000  # that are remembered
+_KEPT: Final = len(KEPT_FIELDS)
 
 _OWN: Final = (
     "id", "name", "run_at", "anchor_at", "created_at", "description", "tags", "source_id", "url", "target",
@@ -51,19 +52,23 @@ def defining_columns(dialect: Answers) -> list[ColumnElement[Any]]:
 def read_definition(row: tuple[Any, ...]) -> dict[str, Any]:
     """The fields DEFINED; raises RowError for a row that somebody made unreadable."""
     try:
-        return dict(zip(DEFINED, _quickly(row), strict=True))
+        return _quickly(row)
     except Exception:  # `rows` can tell what is wrong with it
         definition = definition_from_row(_parsed(dict(zip(_NAMES, row, strict=True))))
         return {name: definition[name] for name in DEFINED}
 
 
-def _quickly(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    job_id, name, run_at, anchor_at, created_at, description, tags, source_id, *more = row[: len(_OWN)]
-    url, target, config, metadata = more
+def _quickly(row: tuple[Any, ...]) -> dict[str, Any]:
+    (
+        job_id, name, run_at, anchor_at, created_at, description, tags, source_id, url, target, config,
+        metadata,
+    ) = row[: len(_OWN)]  # fmt: skip
     if Unreadable in (type(run_at), type(anchor_at), type(created_at)):
         raise ValueError
     like, alike = _alike(run_at is None, row[len(_OWN) :])
-    timing = Timing(
+    made = alike.copy()
+    made["name"] = name or job_id
+    made["timing"] = Timing(
         schedule=Once(run_at=run_at) if isinstance(like.schedule, Once) else like.schedule,
         anchor_at=anchor_at or like.start_at or created_at,
         timezone=like.timezone,
@@ -73,27 +78,24 @@ def _quickly(row: tuple[Any, ...]) -> tuple[Any, ...]:
         jitter=like.jitter,
         availability=like.availability,
     )
-    return (
-        name or job_id,
-        timing,
-        _target(url, target),
-        description,
-        () if tags == "[]" else tuple(map(str, _read(list, tags))),
-        source_id,
-        {} if config == "{}" else _read(dict, config),
-        {} if metadata == "{}" else _read(dict, metadata),
-        created_at,
-        *alike,
-    )
+    made["target"] = _target(url, target)
+    made["description"] = description
+    made["tags"] = () if tags == "[]" else tuple(map(str, _read(list, tags)))
+    made["source_id"] = source_id
+    made["config"] = {} if config == "{}" else _read(dict, config)
+    made["metadata"] = {} if metadata == "{}" else _read(dict, metadata)
+    made["created_at"] = created_at
+    return made
 
 
 @lru_cache(maxsize=MOST_ALIKE)
-def _alike(no_run_at: bool, values: tuple[Any, ...]) -> tuple[Timing, tuple[Any, ...]]:
-    """What follows from the values of _REST alone; the instants of one's own are still to be put in."""
+def _alike(no_run_at: bool, values: tuple[Any, ...]) -> tuple[Timing, dict[str, Any]]:
+    """What follows from the values of _REST alone: a timing in which the instants of one's own are still to
+    be put, and the fields DEFINED with room for the others."""
     row = dict(zip(_REST, values, strict=True))
     row |= {"run_at": None if no_run_at else EARLIEST, "anchor_at": EARLIEST, "created_at": EARLIEST}
     _parsed(row)
-    return read_timing(row), alike_from_row(row)
+    return read_timing(row), dict.fromkeys(DEFINED) | dict(zip(ALIKE, alike_from_row(row), strict=True))
 
 
 _shared: dict[tuple[str | None, str | None], Target] = {}
@@ -125,13 +127,14 @@ def _parsed(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-_KEPT: Final = tuple(KEPT_FIELDS.values())
-
-
 def job_of(definition: dict[str, Any], kept: Sequence[Any]) -> Job:
     """As Job(...), of what people defined and a row that begins with the columns of KEPT_FIELDS."""
     state = state_of(kept)
     made = definition.copy()  # first: it costs a third of putting them in one by one
-    made.update(zip(_KEPT, kept, strict=False))
+    (
+        made["id"], made["revision"], made["updated_at"], _, made["enabled"], made["paused"],
+        made["paused_until"], made["skipped_through"], made["next_run_at"], made["last_run_at"],
+        made["last_status"], made["fire_count"], made["retry_count"],
+    ) = kept[:_KEPT]  # fmt: skip
     made["state"] = state
     return Job.of(made)

@@ -46,8 +46,10 @@ def give_turns(
 ) -> None:
     """Of those who wait for their turn, the oldest, as many as may run; the claim decides again."""
     for job_id, there in work.items():
+        if not there.queueing:
+            continue
         free = found[job_id].overlapping.max_instances - there.running
-        if there.queueing and free > 0:
+        if free > 0:
             _give_turn(conn, job_id, free, now)
 
 

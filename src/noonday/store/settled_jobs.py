@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Select, select
 
 from noonday.domain.admission import most_at_once
 from noonday.domain.execution import Cause, Execution, ExecutionState
+from noonday.domain.fixed_delay import is_fixed_delay
 from noonday.domain.job import Job
 from noonday.domain.lifecycle import next_after_completion
-from noonday.domain.schedule import Interval
 from noonday.store import dialects
 from noonday.store.dialects import Answers
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
@@ -38,6 +38,20 @@ class Lock(NamedTuple):
 LOCKED: Final = tuple(jobs.c[name] for name in Lock._fields)
 _LATELY: Final = timedelta(seconds=10)  # a lock that somebody else wrote into the row misleads no longer
 _RETRYING: Final = frozenset({ExecutionState.PENDING, ExecutionState.FAILED})
+
+
+class Settled(NamedTuple):
+    """What the row of a job gets, by its columns."""
+
+    current_retry_count: int
+    lock_token: str | None
+    lock_acquired_at: datetime | None
+    last_status: str | None
+    last_status_for: datetime | None
+    last_success_at: datetime | None
+    last_success_for: datetime | None
+    next_run_at: datetime | None
+    status: str
 
 
 class Ended(NamedTuple):
@@ -64,16 +78,26 @@ class SettledJobs:
         work |= open_work(self.conn, {i: job for i, job in self.jobs.items() if i not in work})
         give_turns(self.conn, self.jobs, work, self.now)
         locks = self._locks(by_job, work, dead)
-        settled = [self._values(i, by_job[i], work.get(i, NOTHING_OPEN), locks.get(i)) for i in by_job]
+        settled = [
+            self._settled(self.jobs[i], ends, work.get(i, NOTHING_OPEN), locks.get(i, (None, None)))
+            for i, ends in by_job.items()
+        ]
+        each = dict(zip(Settled._fields, zip(*settled, strict=True), strict=True))
+        if all(one.next_run_at is self.jobs[i].next_run_at for i, one in zip(by_job, settled, strict=True)):
+            del each["next_run_at"]
         dialect = dialects.of(self.conn)
-        dialect.update(self.conn, jobs, settled)
-        others = []
-        for job_id in self.jobs.keys() - by_job.keys():
+        dialect.change(self.conn, jobs, [*by_job], each, {})
+        dialect.update(self.conn, jobs, self._others(by_job, work))
+
+    def _others(self, by_job: Collection[str], work: Mapping[str, OpenWork]) -> list[dict[str, Any]]:
+        """Jobs that were locked as well, for they follow one that ended."""
+        moved = []
+        for job_id in self.jobs.keys() - by_job:
             job = self.jobs[job_id]
             state = resting(job, work.get(job_id, NOTHING_OPEN), job.last_status)
             if state is not job.state:
-                others.append({"id": job_id, "status": state.value})
-        dialect.update(self.conn, jobs, others)
+                moved.append({"id": job_id, "status": state.value})
+        return moved
 
     def _surely_running(self, dead: Collection[str]) -> dict[str, OpenWork]:
         """Jobs whose runs may overlap, and whose newest run began lately and has not ended: of these nobody
@@ -81,9 +105,10 @@ class SettledJobs:
         lately = self.now - _LATELY
         found: dict[str, OpenWork] = {}
         for job_id, job in self.jobs.items():
-            token, since, *_ = self.locks[job_id]
-            young = token is not None and since is not None and since > lately
-            if young and token not in dead and most_at_once(job) == inf:
+            lock = self.locks[job_id]
+            token, since = lock.lock_token, lock.lock_acquired_at
+            alive = token is not None and token not in dead and since is not None and since > lately
+            if alive and most_at_once(job) == inf:
                 found[job_id] = OpenWork(running=1)
         return found
 
@@ -104,12 +129,15 @@ class SettledJobs:
             locks |= {job_id: (token, at) for job_id, token, at in _tokens_of(self.conn, ids=unknown)}
         return locks
 
-    def _values(
-        self, job_id: str, ended: Sequence[Ended], work: OpenWork, lock: tuple[str, datetime] | None
-    ) -> dict[str, Any]:
-        job = self.jobs[job_id]
-        last, last_status, next_at = ended[-1], job.last_status, job.next_run_at
-        _, _, status_for, success_at, success_for = self.locks[job_id]
+    def _settled(
+        self,
+        job: Job,
+        ended: Sequence[Ended],
+        work: OpenWork,
+        lock: tuple[str, datetime] | tuple[None, None],
+    ) -> Settled:
+        _, _, status_for, success_at, success_for = self.locks[job.id]
+        last_status, next_at = job.last_status, job.next_run_at
         for execution, state, final in ended:
             if not final:
                 continue
@@ -121,20 +149,20 @@ class SettledJobs:
             if rearms(job, execution):
                 next_at = next_after_completion(job, self.now)
                 tell(self.conn, JOBS)
-        if next_at != job.next_run_at:
-            job = replace(job, next_run_at=next_at)
-        return {
-            "id": job_id,
-            "current_retry_count": last.execution.failures if last.state in _RETRYING else 0,
-            "lock_token": lock[0] if lock else None,
-            "lock_acquired_at": lock[1] if lock else None,
-            "last_status": last_status,
-            "last_status_for": status_for,
-            "last_success_at": success_at,
-            "last_success_for": success_for,
-            "next_run_at": next_at,
-            "status": resting(job, work, last_status).value,
-        }
+        if next_at is not job.next_run_at:
+            job = job.altered(next_run_at=next_at)
+        last = ended[-1]
+        return Settled(
+            last.execution.failures if last.state in _RETRYING else 0,
+            lock[0],
+            lock[1],
+            last_status,
+            status_for,
+            success_at,
+            success_for,
+            next_at,
+            resting(job, work, last_status).value,
+        )
 
 
 @prepared
@@ -146,6 +174,6 @@ def _tokens_of(dialect: Answers) -> Select[Any]:
 
 def rearms(job: Job, execution: Execution) -> bool:
     """Is it the end of this run that makes the job's next one due?"""
-    schedule = job.timing.schedule
-    chained = isinstance(schedule, Interval) and schedule.after_completion
-    return chained and execution.cause is Cause.SCHEDULE and job.next_run_at is None and job.enabled
+    if job.next_run_at is not None or execution.cause is not Cause.SCHEDULE:
+        return False
+    return is_fixed_delay(job.timing) and job.enabled

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
 import structlog
@@ -19,6 +20,7 @@ from noonday.domain.schedule import Manual, Timing
 from noonday.domain.target import FetchTarget
 from noonday.ports import Claim
 from noonday.store import breakers, chains, dialects, outbox
+from noonday.store.bulk import Columns
 from noonday.store.definitions import KEPT, KEPT_NAMES, jobs_of
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import (
@@ -51,11 +53,6 @@ class Ending:
     ended_at: datetime | None = None  # an outage may lie between the end and its settling
     claim: Claim | None = None  # known to whoever ran it: then its row need not be read again
 
-    @property
-    def plain(self) -> bool:
-        """A success means the same whatever happened to its row meanwhile, if only the token lives."""
-        return self.claim is not None and isinstance(self.outcome, Completed)
-
 
 def settle(
     conn: Connection, endings: Sequence[Ending], now: datetime, chance: float = 0.0
@@ -84,11 +81,9 @@ def settle_held(
     if not told:
         return set()
     settling = _begin(conn, told, now)
-    plain = {execution_id: ending for execution_id, ending in told.items() if ending.plain}
-    settling.succeed(plain)
-    settling.judge({execution_id: told[execution_id] for execution_id in told.keys() - plain.keys()}, chance)
+    settling.judge(settling.succeed(told.values()), chance)
     settling.write()
-    return {one.execution.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
+    return {one.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
 
 
 def _begin(conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime) -> _Settling:
@@ -164,21 +159,31 @@ def _stand_in(row: Sequence[Any], now: datetime) -> Job:
         return bare
 
 
-class _Success(NamedTuple):
-    """A run that succeeded, as it was claimed."""
+class _Successes(NamedTuple):
+    """Runs that succeeded, side by side."""
 
-    execution: Execution
-    started_at: datetime | None
-    ended_at: datetime
-    result: dict[str, Any] | None
+    runs: list[Execution]  # as they were claimed
+    tokens: dict[str, str]
+    started_at: list[datetime | None]
+    ended_at: list[datetime]
+    results: list[dict[str, Any] | None]
 
     @classmethod
-    def of(cls, ending: Ending, now: datetime) -> _Success:
-        assert ending.claim is not None
-        assert isinstance(ending.outcome, Completed)
-        execution = ending.claim.execution
-        began = ending.started_at or execution.started_at
-        return cls(execution, began, ending.ended_at or now, result_value(ending.outcome.result))
+    def among(cls, endings: Iterable[Ending], now: datetime) -> tuple[_Successes, dict[ExecutionId, Ending]]:
+        """And the others. A success means the same whatever happened to its row meanwhile, if only the token
+        lives; of one whose claim is not known the row must be read."""
+        made, others = cls([], {}, [], [], []), {}
+        for one in endings:
+            claim, outcome = one.claim, one.outcome
+            if claim is None or not isinstance(outcome, Completed):
+                others[one.execution_id] = one
+                continue
+            made.runs.append(claim.execution)
+            made.tokens[one.execution_id] = one.token
+            made.started_at.append(one.started_at or claim.execution.started_at)
+            made.ended_at.append(one.ended_at or now)
+            made.results.append(result_value(outcome.result))
+        return made, others
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,31 +197,27 @@ class _Settling:
     edges: chains.Edges  # to those that depend on the jobs or follow them
     held: set[str]  # domains whose circuit breaker is not closed
     dead: set[str] = field(default_factory=set)  # tokens of leases that are over
-    succeeded: list[_Success] = field(default_factory=list)
+    succeeded: list[Execution] = field(default_factory=list)  # as they were claimed
     done: list[Settlement] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     given_back: list[dict[str, Any]] = field(default_factory=list)  # numbers of attempts that never began
 
-    def succeed(self, told: Mapping[ExecutionId, Ending]) -> None:
-        """Of these only the tokens are looked at. Their rows tell of the attempt as well: the history makes
-        it of them."""
-        if not told:
-            return
-        ended = [_Success.of(ending, self.now) for ending in told.values()]
-        held = dialects.of(self.conn).change_held(
-            self.conn,
-            executions,
-            {execution_id: ending.token for execution_id, ending in told.items()},
-            each={
-                "started_at": [one.started_at for one in ended],
-                "completed_at": [one.ended_at for one in ended],
-                "result": [one.result for one in ended],
-            },
-            same=_SUCCEEDED,
-        )
-        self.dead |= {told[ExecutionId(execution_id)].token for execution_id in held}
-        self.succeeded = [one for one in ended if one.execution.lease_token in self.dead]
+    def succeed(self, endings: Iterable[Ending]) -> dict[ExecutionId, Ending]:
+        """Of successes only the tokens are looked at, the others are still to be judged. Their rows tell of
+        the attempt as well: the history makes it of them."""
+        found, others = _Successes.among(endings, self.now)
+        if found.runs:
+            each: Columns = {
+                "started_at": found.started_at,
+                "completed_at": found.ended_at,
+                "result": found.results,
+            }
+            dialect = dialects.of(self.conn)
+            held = set(dialect.change_held(self.conn, executions, found.tokens, each, _SUCCEEDED))
+            self.dead |= {found.tokens[execution_id] for execution_id in held}
+            self.succeeded = [one for one in found.runs if one.id in held]
+        return others
 
     def judge(self, told: Mapping[ExecutionId, Ending], chance: float) -> None:
         for place, execution in enumerate(_running(self.conn, told) if told else ()):
@@ -261,7 +262,8 @@ class _Settling:
         dialect.update(self.conn, executions, self.given_back)
         dialect.insert(self.conn, attempts, self.tried, ("execution_id", "number"))
         ended = self._ended()
-        chains.follow(self.conn, self.edges, [one for one in ended if one.final], self.jobs, self.now)
+        if self.edges:
+            chains.follow(self.conn, self.edges, [one for one in ended if one.final], self.jobs, self.now)
         after = SettledJobs(conn=self.conn, now=self.now, locks=self.locks, jobs=self.jobs)
         after.write(ended, self.dead)
         failed = [s.execution for s in self.done if s.execution.state is ExecutionState.FAILED]
@@ -271,9 +273,9 @@ class _Settling:
 
     def _ended(self) -> list[Ended]:
         """In the order of their ids, which is that of their planning."""
-        made = [Ended(one.execution, ExecutionState.COMPLETED, True) for one in self.succeeded]
+        made = [Ended(one, ExecutionState.COMPLETED, True) for one in self.succeeded]
         made += [Ended(one.execution, one.execution.state, one.final) for one in self.done]
-        return sorted(made, key=lambda one: one.execution.id)
+        return sorted(made, key=attrgetter("execution.id"))
 
 
 _SUCCEEDED: Final[Mapping[str, Any]] = {

@@ -92,13 +92,12 @@ def full_result(answer: Answer) -> Result:
     kept, why_not = kept_answer(value, answer.received)
     if why_not:
         metadata["value_dropped"] = why_not
-    return Result(
-        status_code=answer.status,
-        bytes_received=answer.received,
-        value=kept,
-        metadata=metadata,
-        **counts_in(value),
-    )
+    fields = counts_in(value)
+    fields["status_code"] = answer.status
+    fields["bytes_received"] = answer.received
+    fields["value"] = kept
+    fields["metadata"] = metadata
+    return Result.of(fields)
 
 
 def is_success(status: int, expected: tuple[int, ...]) -> bool:

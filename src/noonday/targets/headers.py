@@ -61,26 +61,36 @@ def _is_free(name: str) -> bool:
     return lowered not in _OWN and not lowered.startswith(_OWN_PREFIXES)
 
 
-def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> dict[str, str]:
-    headers = sign(config.signing_secrets, execution.id, config.clock.now(), body)
-    headers["X-Scheduler-Execution-Id"] = headers["Idempotency-Key"] = execution.id
-    headers["X-Scheduler-Attempt"] = str(execution.attempt)
-    headers["X-Scheduled-For"] = rfc3339(execution.scheduled_for)
-    headers["traceparent"] = traceparent(execution)
-    return headers
+def own_headers(config: TargetsConfig, execution: Execution, body: bytes) -> str:
+    """Of every call, in lines. Raises ValueError for what would make another line."""
+    name = _in_one_line(execution.id)
+    return (
+        f"{sign(config.signing_secrets, name, config.clock.now(), body)}"
+        f"X-Scheduler-Execution-Id: {name}\r\n"
+        f"Idempotency-Key: {name}\r\n"
+        f"X-Scheduler-Attempt: {execution.attempt}\r\n"
+        f"X-Scheduled-For: {rfc3339(execution.scheduled_for)}\r\n"
+        f"traceparent: {traceparent(execution)}\r\n"
+    )
 
 
-def callback_headers(config: TargetsConfig, execution: Execution) -> dict[str, str]:
-    """For targets that may answer 202; none where nobody could reach this scheduler."""
+def callback_headers(config: TargetsConfig, execution: Execution) -> str:
+    """For targets that may answer 202; none where nobody could reach this scheduler. As own_headers."""
     base = (config.callback_base or "").rstrip("/")
     if not base:
-        return {}
-    return {
-        "X-Scheduler-Callback-Url": f"{base}/api/v2/executions/{execution.id}/callback",
-        "X-Scheduler-Callback-Token": callback_token(config.signing_secret, execution.id, execution.attempt),
-    }
+        return ""
+    url = _in_one_line(f"{base}/api/v2/executions/{execution.id}/callback")
+    token = callback_token(config.signing_secret, execution.id, execution.attempt)
+    return f"X-Scheduler-Callback-Url: {url}\r\nX-Scheduler-Callback-Token: {token}\r\n"
 
 
+def _in_one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("a header contains a line end or another control character")
+    return text
+
+
+@lru_cache(maxsize=256)  # jobs are due together
 def rfc3339(instant: datetime) -> str:
     utc = instant if instant.tzinfo is UTC else instant.astimezone(UTC)
     return utc.isoformat().removesuffix("+00:00") + "Z"

@@ -12,9 +12,10 @@ from noonday.domain.outcome import Completed, Failed, Outcome
 from noonday.domain.target import HttpTarget
 from noonday.ports import Run
 from noonday.targets.answers import Answer, accepted, full_result, is_success, judge
-from noonday.targets.calls import Call, Caller
+from noonday.targets.calls import Caller
 from noonday.targets.config import TargetsConfig
 from noonday.targets.network import Refused
+from noonday.targets.prepared import Call, Remembered
 
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,30}")
 _CANCEL_PATIENCE = timedelta(seconds=10)
@@ -26,10 +27,11 @@ class HttpRunner:
     def __init__(self, config: TargetsConfig, caller: Caller) -> None:
         self._config = config
         self._caller = caller
+        self._calls = Remembered[HttpTarget](lambda target: caller.prepare(http_call(target)))
 
     async def run(self, run: Run, target: HttpTarget) -> Outcome:
         try:
-            call = http_call(target)
+            call = self._calls.of(target)
         except Refused as exc:
             return Failed(error=f"not called: {exc}", retryable=False)
         answer = await self._caller.send(run, call)
@@ -46,7 +48,10 @@ class HttpRunner:
         """Ask a target that answered 202 to stop; True if it heard, also when it no longer knows the run."""
         if not execution.cancel_url:
             return False
-        call = Call(method="DELETE", url=execution.cancel_url)
+        try:
+            call = self._caller.prepare(Call(method="DELETE", url=execution.cancel_url))
+        except Refused:
+            return False
         answer = await self._caller.deliver(execution, call, _CANCEL_PATIENCE)
         return isinstance(answer, Answer) and (answer.status < 300 or answer.status in (404, 410))
 

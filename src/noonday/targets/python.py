@@ -40,10 +40,12 @@ class PythonRunner:
         )
         if not isinstance(task, Task):
             return task
-        reporter, returned = Reporter(run), False
+        me = run.task or asyncio.current_task()
+        assert me is not None
+        reporter, returned = Reporter(run, me), False
         try:
             if task.mode == "async":
-                outcome = await _in_loop(run, task, target, reporter)
+                outcome = await _in_loop(run, task, target, reporter, me)
             else:
                 outcome = await self._off_the_loop(run, task, target, reporter)
             returned = True
@@ -81,11 +83,11 @@ class PythonRunner:
         return _failure(end.error, task, target) or raised(end.error, end.usage)
 
 
-async def _in_loop(run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
-    me = run.task or asyncio.current_task()
-    assert me is not None
+async def _in_loop(
+    run: Run, task: Task, target: PythonTarget, reporter: Reporter, me: asyncio.Task[Any]
+) -> Outcome:
     own = copy_context()
-    own.run(make_current, context_of(run, reporter.report, lambda: me.cancelling() > 0))
+    own.run(make_current, context_of(run, reporter.report, me.cancelling))
     try:
         apart = Apart(task.function(*target.args, **target.kwargs), own)
         value = await apart
@@ -133,16 +135,16 @@ def _partial(end: Ended) -> Result:
 
 
 def context_of(
-    run: Run, report: Callable[[float | None, str | None], None], asked_to_stop: Callable[[], bool]
+    run: Run, report: Callable[[float | None, str | None], None], asked_to_stop: Callable[[], int]
 ) -> RunContext:
     execution = run.claim.execution
     return RunContext(
-        execution_id=execution.id,
-        attempt=execution.attempt,
-        scheduled_for=execution.scheduled_for,
-        job_name=run.claim.job.name,
-        config=run.config,
-        report=report,
-        write=run.output,
-        asked_to_stop=asked_to_stop,
+        execution.id,
+        execution.attempt,
+        execution.scheduled_for,
+        run.claim.job.name,
+        run.config,
+        report,
+        run.output,
+        asked_to_stop,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from typing import Any, Final
 
 from noonday.ports import Run
 
@@ -24,10 +25,11 @@ class Reporter:
     spoken = False
     over = False  # set when the task has ended: what comes now is not heard
 
-    def __init__(self, run: Run) -> None:
+    _lock: Final = threading.Lock()  # one for all: reports are rare, and short
+
+    def __init__(self, run: Run, task: asyncio.Task[Any]) -> None:
         self._run = run
-        self._lock = threading.Lock()
-        self._loop = asyncio.get_running_loop()
+        self._task = task  # of the run: it knows the loop
 
     async def end(self, *, deliver: bool) -> None:
         """Carries nothing more; what still waits is delivered first, if it shall be."""
@@ -45,7 +47,7 @@ class Reporter:
                 return
             self._waiting = self.spoken = True
         try:
-            self._loop.call_soon_threadsafe(self._knock)
+            self._task.get_loop().call_soon_threadsafe(self._knock)
         except RuntimeError:
             log.debug("a report came after the loop had closed")
 
@@ -54,7 +56,7 @@ class Reporter:
             return
         if self._wake is None:
             self._wake = asyncio.Event()
-            self._pump = self._loop.create_task(self._carry(self._wake))
+            self._pump = self._task.get_loop().create_task(self._carry(self._wake))
         self._wake.set()
 
     async def _carry(self, wake: asyncio.Event) -> None:

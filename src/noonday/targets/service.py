@@ -16,9 +16,10 @@ from noonday.domain.services import find_url, variable_of
 from noonday.domain.target import ServiceTarget
 from noonday.ports import Run
 from noonday.targets.answers import Answer, accepted, full_result, job_result
-from noonday.targets.calls import Call, Caller
+from noonday.targets.calls import Caller
 from noonday.targets.config import TargetsConfig
 from noonday.targets.network import Refused, domain_of
+from noonday.targets.prepared import Call
 
 _DOTS = re.compile(r"(\.|%2e){1,2}", re.IGNORECASE)
 
@@ -30,24 +31,26 @@ class ServiceRunner:
 
     async def run(self, run: Run, target: ServiceTarget) -> Outcome:
         try:
-            url = join_endpoint(base_url(self._config, target.service), target.endpoint)
-            body = json.dumps(job_context(run), ensure_ascii=False, allow_nan=False).encode()
+            call = self._caller.prepare(self._call(run, target))
         except (Refused, TypeError, ValueError) as exc:
             return Failed(error=f"not called: {exc}", retryable=False)
-        call = Call(
-            method="POST",
-            url=url,
-            headers=target.headers,
-            body=body,
-            content_type="application/json",
-            callback=True,
-        )
         answer = await self._caller.send(run, call)
         if not isinstance(answer, Answer):
             return answer
         if answer.status == 202 and self._config.callback_base and not _has_verdict(answer):
             return accepted(answer, target.heartbeat_seconds)
         return job_result(answer, self._config.clock.now())
+
+    def _call(self, run: Run, target: ServiceTarget) -> Call:
+        """Another one for each run, which it names."""
+        return Call(
+            method="POST",
+            url=join_endpoint(base_url(self._config, target.service), target.endpoint),
+            headers=target.headers,
+            body=json.dumps(job_context(run), ensure_ascii=False, allow_nan=False).encode(),
+            content_type="application/json",
+            callback=True,
+        )
 
     def domain_of(self, target: ServiceTarget) -> str | None:
         try:

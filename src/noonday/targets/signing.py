@@ -31,20 +31,21 @@ def _keyed(secret: bytes) -> hmac.HMAC:
     return hmac.new(secret, digestmod=sha256)
 
 
-def sign(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    timestamp = str(int(at.timestamp()))
+def sign(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> str:
+    """The headers, in lines."""
+    timestamp = int(at.timestamp())
     message = f"{message_id}.{timestamp}.".encode() + body
     standard, single = "", f"t={timestamp}"
     for secret in secrets:
         digest = _digest(secret, message)
         standard += f"{' ' if standard else ''}v1,{b64encode(digest).decode()}"
         single += f",v1={digest.hex()}"
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": timestamp,
-        "webhook-signature": standard,
-        "X-Scheduler-Signature": single,
-    }
+    return (
+        f"webhook-id: {message_id}\r\n"
+        f"webhook-timestamp: {timestamp}\r\n"
+        f"webhook-signature: {standard}\r\n"
+        f"X-Scheduler-Signature: {single}\r\n"
+    )
 
 
 def callback_token(secret: bytes, execution_id: ExecutionId, attempt: int) -> str:

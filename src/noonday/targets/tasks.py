@@ -43,7 +43,7 @@ class TaskCancelled(BaseException):
     """The run was cancelled. Like asyncio's own, it passes through `except Exception`."""
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long to make
+@dataclass(slots=True)  # not frozen: that takes three times as long to make
 class RunContext:
     """The run a task is part of; the same in all modes."""
 
@@ -51,10 +51,10 @@ class RunContext:
     attempt: int
     scheduled_for: datetime
     job_name: str
-    config: Any = None
+    config: Any
     report: Callable[[float | None, str | None], None] = field(repr=False)
     write: Callable[[str], None] = field(repr=False)
-    asked_to_stop: Callable[[], bool] = field(repr=False)
+    asked_to_stop: Callable[[], int] = field(repr=False)  # how often
 
     def progress(self, fraction: float | None = None, message: str | None = None) -> None:
         """Cheap and safe to call often, from any thread; only the newest report need arrive."""
@@ -69,7 +69,7 @@ class RunContext:
 
     @property
     def cancelled(self) -> bool:
-        return self.asked_to_stop()
+        return self.asked_to_stop() > 0
 
     def raise_if_cancelled(self) -> None:
         """A thread cannot be stopped from outside: a long blocking task calls this between its steps."""
