@@ -29,7 +29,7 @@ class TestClaimThese:
         new = on_streams(db, job, NOON)
         taken = claim_these(db, new, low, old)
         assert [one.execution.id for one in taken.claims] == [old.id, new.id, low.id]
-        assert (taken.done, taken.later) == (frozenset(), {})
+        assert (taken.done, taken.later) == ([], {})
         for claimed in taken.claims:
             row = look(db, claimed.execution.id)
             assert row == claimed.execution
@@ -52,7 +52,7 @@ class TestClaimThese:
         taken = claim_these(db, finished, running, waiting, gone, "no id at all", "")
         assert taken.claims == []
         assert taken.later == {}
-        assert taken.done == {finished.id, running.id, waiting.id, gone, "no id at all", ""}
+        assert set(taken.done) == {finished.id, running.id, waiting.id, gone, "no id at all", ""}
 
     def test_what_is_skipped_or_made_to_wait_by_the_claim_is_done_with(self, db: Database) -> None:
         paused, single = a_job(paused=True), a_job(overlapping=OverlapPolicy(overlap=Overlap.QUEUE))
@@ -61,7 +61,7 @@ class TestClaimThese:
         first, second = on_streams(db, single, NOON - SECOND), on_streams(db, single)
         taken = claim_these(db, skipped, first, second)
         assert [one.execution.id for one in taken.claims] == [first.id]
-        assert taken.done == {skipped.id, second.id}
+        assert set(taken.done) == {skipped.id, second.id}
         assert look(db, skipped).state is ExecutionState.SKIPPED
         assert look(db, second).wait_reason is WaitReason.OVERLAP
         assert enqueued(db, skipped) is enqueued(db, second) is None
@@ -74,7 +74,7 @@ class TestClaimThese:
         db.write_now(lambda conn: conn.execute(t.jobs.delete().where(t.jobs.c.id == gone.id)))
         taken = claim_these(db, mad, orphan)
         assert taken.claims == []
-        assert taken.done == {mad.id, orphan.id}
+        assert set(taken.done) == {mad.id, orphan.id}
         assert look(db, mad).state is ExecutionState.FAILED
         assert look(db, orphan).state is ExecutionState.CANCELLED
 
@@ -86,7 +86,7 @@ class TestClaimThese:
         taken = claim_these(db, near, far)
         assert taken.claims == []
         assert taken.later == {near.id: NOON + SECOND}
-        assert taken.done == {far.id}
+        assert set(taken.done) == {far.id}
         assert len(claim_these(db, near, now=NOON + SECOND).claims) == 1
 
     def test_what_another_transaction_holds_is_asked_for_again(self, postgres_db: Database) -> None:
@@ -122,7 +122,7 @@ class TestClaimThese:
             lambda conn: conn.execute(select(t.jobs.c.id).where(t.jobs.c.id == parent.id).with_for_update()),
         ):
             assert set(claim_these(db, row).later) == {row.id}
-        assert claim_these(db, row).done == {row.id}  # it waits for its parent, and says so
+        assert claim_these(db, row).done == [row.id]  # it waits for its parent, and says so
         assert look(db, row).wait_reason is WaitReason.DEPENDENCY
 
     def test_two_takers_of_the_same_messages_claim_each_once(self, db: Database, db_url: str) -> None:

@@ -74,18 +74,19 @@ class Taken:
 
     claims: list[Claim]
     later: Mapping[ExecutionId, datetime]  # due then, or due and held by another transaction: ask again
-    done: frozenset[ExecutionId]  # nothing to do now; whatever makes it claimable puts it on the road anew
+    done: Sequence[ExecutionId]  # nothing to do now; whatever makes it claimable puts it on the road anew
 
 
 def claim_these(conn: Connection, order: ClaimOrder, ids: Collection[ExecutionId]) -> Taken:
     """Claim those of them that are due and may start, as `claim` does; an id is a hint, the row decides."""
-    wanted = {execution_id for execution_id in ids if may_be_id(conn, execution_id)}
+    wanted = [execution_id for execution_id in ids if may_be_id(conn, execution_id)]
     search = Search(conn=conn, order=order)
     candidates = search.these(wanted) if wanted else []
     claims = _Batch(conn=conn, order=order).decide(candidates, search.kept) if candidates else []
-    left = wanted - {claim.execution.id for claim in claims}
+    claimed = {claim.execution.id for claim in claims}
+    left = [execution_id for execution_id in wanted if execution_id not in claimed]
     later = _claimable(conn, left, order.now + SOON) if left else {}
-    done = frozenset(ids) - {claim.execution.id for claim in claims} - later.keys()
+    done = [one for one in ids if one not in claimed and one not in later]
     return Taken(claims=claims, later=later, done=done)
 
 
@@ -126,7 +127,7 @@ class _Batch:
     idle: dict[str, Job] = field(default_factory=dict)  # jobs of which a turn may be left over
 
     def decide(self, candidates: Sequence[Waiting], kept: Mapping[str, Sequence[Any]]) -> list[Claim]:
-        found = jobs_of(self.conn, [kept[job_id] for job_id in {one.job_id for one in candidates}])
+        found = jobs_of(self.conn, [kept[job_id] for job_id in dict.fromkeys(one.job_id for one in candidates)])
         known = {job_id: job for job_id, job in found.items() if isinstance(job, Job)}
         tallies = self._tallies(known)
         above = {parent for job in known.values() for parent in job.depends_on}
