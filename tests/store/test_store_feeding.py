@@ -196,7 +196,7 @@ class TestMadeClaimable:
         (claimed,) = claim_these(db, failing).claims
         end(db, claimed, Failed(error="no", retryable=False))
         below = on_streams(db, child, NOON + SECOND)
-        assert claim_these(db, below, now=NOON + SECOND).done == {below.id}
+        assert claim_these(db, below, now=NOON + SECOND).done == [below.id]
         assert look(db, below).state is ExecutionState.SKIPPED
         plan(db, an_execution(job=parent, cause=Cause.MANUAL, scheduled_for=NOON))
         (again,) = claim(db, NOON + 2 * SECOND)
@@ -283,7 +283,7 @@ def test_an_ending_of_an_old_message_is_refused_like_any_other(db: Database) -> 
     add(db, job)
     row = on_streams(db, job)
     (first,) = claim_these(db, row).claims
-    assert claim_these(db, row, instance="i2").done == {row.id}
+    assert claim_these(db, row, instance="i2").done == [row.id]
     dead = db.read_now(lambda conn: executions.expired(conn, NOON + MINUTE))
     settle(db, dead, NOON + MINUTE)
     (second,) = claim_these(db, row, now=NOON + MINUTE, instance="i2").claims
