@@ -79,10 +79,14 @@ async def test_it_survives_a_redis_that_hangs_for_a_moment(locks: Locks, server:
 
 async def test_it_is_lost_in_time_when_redis_hangs(locks: Locks, server: Server) -> None:
     """Stopped when the trust ended; the release then waits for an answer for as long as calls do."""
-    with pytest.raises(LockLost):
+
+    async def work() -> None:
         async with asyncio.timeout(20), locks.lock("hangs", ttl=TTL):
             server.pause()
             await asyncio.Event().wait()
+
+    with pytest.raises(LockLost):
+        await work()
     server.unpause()
 
 

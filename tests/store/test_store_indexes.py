@@ -11,15 +11,16 @@ from sqlalchemy import Connection, event
 
 from noonday.domain import search_fields, searching
 from noonday.domain.execution import ExecutionState
-from noonday.domain.job import Lane
+from noonday.domain.job import Lane, Overlap, OverlapPolicy
 from noonday.domain.plans import Fire, Plan
 from noonday.store import executions, forecasting, glances, jobs, pauses, zones
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
 from noonday.store.history import ExecutionFilter
 from noonday.store.open_runs import open_runs
+from noonday.store.releasing import ask_to_stop
 from tests.factories import LEASE, NOON, a_job, a_timing, an_execution
-from tests.store.store_steps import MINUTE, add, claim, ending, plan
+from tests.store.store_steps import MINUTE, SECOND, add, claim, ending, plan
 
 ROWS = 3_000
 
@@ -195,3 +196,24 @@ def test_the_plans_of_due_jobs_are_written_without_a_scan(full: Database, alike:
     plans = explained(full, work)
     assert any("execution_count" in told and told.startswith("UPDATE") for told in plans)
     no_full_scan(plans)
+
+
+def test_what_is_known_by_its_id_is_not_searched_among_all_that_runs(postgres_db: Database) -> None:
+    """As it grew: the statistics tell of a table in which hardly anything ever ran."""
+    db = postgres_db
+    job = a_job(overlapping=OverlapPolicy(overlap=Overlap.ALLOW))
+    add(db, job)
+    db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    plan(db, *(an_execution(job=job, scheduled_for=NOON - n * SECOND / 10) for n in range(600)))
+    held = {one.execution.id: one.execution.lease_token or "" for one in claim(db, limit=600)}
+    assert len(held) == 600
+    order = ClaimOrder(instance_id="i", limit=600, now=NOON, lease=LEASE)
+    plans = [
+        *explained(db, lambda conn: executions.renew(conn, held, NOON + LEASE)),
+        *explained(db, lambda conn: executions.claim_these(conn, order, list(held))),
+        *explained(db, lambda conn: ask_to_stop(conn, list(held), "somebody", NOON)),
+    ]
+    by_id = [told for told in plans if "executions.id = ANY" in told]
+    assert len(by_id) >= 4
+    for told in by_id:
+        assert "executions_open_idx" not in told

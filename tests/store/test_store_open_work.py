@@ -62,7 +62,7 @@ def test_rows_and_probes_tell_the_same(
     db: Database, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
 ) -> None:
     policies = (Overlap.SKIP, Overlap.QUEUE_ONE, Overlap.ALLOW)
-    made = [a_job(overlapping=OverlapPolicy(overlap=overlap)) for overlap in policies]
+    made = [a_job(overlapping=OverlapPolicy(overlap=overlap), next_run_at=None) for overlap in policies]
     add(db, *made)
     runs = {}
     for job in made:
@@ -90,3 +90,13 @@ def test_a_backlog_is_not_read(db: Database) -> None:
     plan(db, an_execution(job=quiet, cause=Cause.MANUAL))
     told = db.read_now(lambda conn: facts.open_work(conn, {busy.id: busy, quiet.id: quiet}))
     assert told == {busy.id: OpenWork(waiting=True), quiet.id: OpenWork(waiting=True, forced=True)}
+
+
+def test_what_is_planned_ahead_of_a_job_that_goes_on_is_not_read(db: Database) -> None:
+    busy, forced = a_job(next_run_at=NOON), a_job(next_run_at=NOON)
+    add(db, busy, forced)
+    for job in (busy, forced):
+        plan(db, *(an_execution(job=job, scheduled_for=NOON + timedelta(seconds=n)) for n in range(50)))
+    plan(db, an_execution(job=forced, cause=Cause.MANUAL))
+    told = db.read_now(lambda conn: facts.open_work(conn, {busy.id: busy, forced.id: forced}))
+    assert told == {busy.id: NOTHING_OPEN, forced.id: OpenWork(waiting=True, forced=True)}

@@ -135,6 +135,12 @@ def array_of(column: Column[Any]) -> str:
     return f"%s::{'BIGINT' if isinstance(column.type, Instant) else kind_of(column)}[]"
 
 
+def hidden_array_of(column: Column[Any]) -> str:
+    """The same, for changes of rows that are there. In a SELECT the planner does not see how long it is: of
+    a small table it would rather read all of it."""
+    return f"(SELECT {array_of(column)})"
+
+
 def one_of(column: Column[Any]) -> str:
     """A parameter for one value that all rows have the same."""
     return f"%s::{kind_of(column)}"
@@ -176,12 +182,10 @@ def sqlite_converters(table: Table, columns: tuple[str, ...]) -> tuple[Converter
 
 @lru_cache(maxsize=1024)
 def postgres_update(table: Table, shared: tuple[str, ...], single: tuple[str, ...], held: bool) -> str:
-    """The last of `single` names the row. The arrays are in SELECTs so that the planner does not see their
-    length: it would rather read all of a small table.
-    """
+    """The last of `single` names the row."""
     changes = [f"{name} = {one_of(table.c[name])}" for name in shared]
     changes += [f"{name} = {value_of(table.c[name])}" for name in single[:-1]]
-    arrays = [f"(SELECT {array_of(table.c[name])})" for name in single]
+    arrays = [hidden_array_of(table.c[name]) for name in single]
     key = single[-1]
     where = f"t.{key} = u.{key}"
     if held:

@@ -71,7 +71,7 @@ def _instants(table: Table) -> frozenset[str]:
 def _postgres_move(each: tuple[str, ...], same: tuple[str, ...]) -> str:
     changes = [_change(name, bulk.one_of(jobs.c[name]), "t.") for name in same]
     changes += [_change(name, bulk.value_of(jobs.c[name]), "t.") for name in each if name != "id"]
-    arrays = ", ".join(bulk.array_of(jobs.c[name]) for name in each)
+    arrays = ", ".join(bulk.hidden_array_of(jobs.c[name]) for name in each)
     return (
         f"UPDATE jobs AS t SET {', '.join(changes)} "  # noqa: S608 - own names
         f"FROM unnest({arrays}) AS u({', '.join(each)}) WHERE t.id = u.id"

@@ -19,7 +19,7 @@ from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, WAITING_COLUMNS, Waiting, read_fields
 from noonday.store.prepared import prepared, spelled_out
-from noonday.store.tables import CLAIMABLE, WAITING, executions, jobs
+from noonday.store.tables import CLAIMABLE, HAS_STATE, WAITING, executions, jobs
 
 AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
 ALL_ROADS: Final = tuple(Road)
@@ -83,8 +83,8 @@ def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Executable]:
 
 
 def claimable_among(dialect: Answers, name: str = "ids") -> ColumnElement[bool]:
-    """Claimable ones of these, in words that fit no partial index: their ids are the way to find them."""
-    waiting = executions.c.state.in_(["pending", "queued"])
+    """Claimable ones of these: their ids are the way to find them."""
+    waiting = HAS_STATE.in_(["pending", "queued"])
     return and_(dialect.listed(executions.c.id, name), waiting, executions.c.available_at.is_not(None))
 
 

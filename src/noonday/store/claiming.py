@@ -127,7 +127,8 @@ class _Batch:
     idle: dict[str, Job] = field(default_factory=dict)  # jobs of which a turn may be left over
 
     def decide(self, candidates: Sequence[Waiting], kept: Mapping[str, Sequence[Any]]) -> list[Claim]:
-        found = jobs_of(self.conn, [kept[job_id] for job_id in dict.fromkeys(one.job_id for one in candidates)])
+        concerned = dict.fromkeys(one.job_id for one in candidates)
+        found = jobs_of(self.conn, [kept[job_id] for job_id in concerned])
         known = {job_id: job for job_id, job in found.items() if isinstance(job, Job)}
         tallies = self._tallies(known)
         above = {parent for job in known.values() for parent in job.depends_on}

@@ -280,7 +280,7 @@ class Postgres:
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
-        arrays = ", ".join(bulk.array_of(table.c[name]) for name in columns)
+        arrays = ", ".join(bulk.hidden_array_of(table.c[name]) for name in columns)
         changes = ", ".join(f"{name} = t.{name} + u.{name}" for name in columns[:-1])
         sql = (
             f"UPDATE {table.name} AS t SET {changes} "  # noqa: S608 - own names

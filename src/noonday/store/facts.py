@@ -47,7 +47,7 @@ class OpenWork(NamedTuple):
     """What is open of a job."""
 
     running: int = 0  # of a job whose runs may overlap: one or more, if there are any
-    waiting: bool = False  # something is queued or pending
+    waiting: bool = False  # something is queued or pending; of a job with a next run nobody need know
     forced: bool = False  # among it a run that somebody asked for
     queueing: bool = False  # among it one that waits for its turn
 
@@ -63,19 +63,23 @@ def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
     if not of:
         return {}
     most = _FEW * len(of)
-    rows = _open_runs(conn, ids=of.keys(), most=most + 1).all()
+    last = [job_id for job_id, job in of.items() if job.next_run_at is None]
+    rows = _open_runs(conn, ids=of.keys(), last=last, most=most + 1).all()
     return _told_by(rows, of) if len(rows) <= most else _probed(conn, of)
 
 
 @prepared
 def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
-    """One state after the other, each a walk along the index of what is open."""
+    """One state after the other, each a walk along the index of what is open. What is planned ahead of a job
+    that goes on is passed by: there may be much of it, and it tells nothing."""
     columns = executions.c.job_id, executions.c.cause
     mine = dialect.listed(executions.c.job_id, "ids")
     running = select(*columns, true(), false()).where(RUNNING, mine)
-    queued = select(*columns, false(), false()).where(QUEUED, mine)
+    queued = select(*columns, false(), false()).where(QUEUED)
+    forced = queued.where(mine, executions.c.cause.in_(_FORCED))
+    ahead = queued.where(dialect.listed(executions.c.job_id, "last"))
     pending = select(*columns, false(), _TURN).where(PENDING, mine)
-    return union_all(running, queued, pending).limit(bindparam("most"))
+    return union_all(running, forced, ahead, pending).limit(bindparam("most"))
 
 
 def _told_by(rows: Iterable[Sequence[Any]], of: Iterable[str]) -> dict[str, OpenWork]:

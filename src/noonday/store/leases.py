@@ -30,7 +30,7 @@ from noonday.store.jsontext import clean_text
 from noonday.store.prepared import prepared
 from noonday.store.reading import may_be_id
 from noonday.store.settling import Ending
-from noonday.store.tables import RUNNING, executions
+from noonday.store.tables import HAS_STATE, RUNNING, executions
 
 
 def renew(conn: Connection, held: Mapping[ExecutionId, str], expires_at: datetime) -> dict[ExecutionId, bool]:
@@ -51,7 +51,7 @@ def renew(conn: Connection, held: Mapping[ExecutionId, str], expires_at: datetim
 def _held(dialect: Answers) -> Select[Any]:
     """Locked in the order in which settling locks them, so that the two never wait in a circle."""
     columns = (executions.c.id, executions.c.lease_token, executions.c.cancel_requested_at)
-    query = select(*columns).where(RUNNING, dialect.listed(executions.c.id, "ids"))
+    query = select(*columns).where(HAS_STATE == "running", dialect.listed(executions.c.id, "ids"))
     return dialect.locked(query.order_by(executions.c.id), executions)
 
 

@@ -14,7 +14,7 @@ from noonday.domain.lifecycle import resting_state
 from noonday.store import dialects, tallying
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import CANCEL, WORK, tell
-from noonday.store.tables import DEPENDS_ON, PENDING, RUNNING, executions, job_dependencies, jobs
+from noonday.store.tables import DEPENDS_ON, HAS_STATE, PENDING, executions, job_dependencies, jobs
 
 
 def resting(job: Job, work: OpenWork, last_status: str | None) -> JobState:
@@ -135,7 +135,7 @@ def ask_to_stop(
     """Whoever runs these will be told; an earlier request stands."""
     query = (
         update(executions)
-        .where(RUNNING, dialects.of(conn).among(executions.c.id, list(ids)))
+        .where(HAS_STATE == "running", dialects.of(conn).among(executions.c.id, list(ids)))
         .where(executions.c.cancel_requested_at.is_(None))
         .values(cancel_requested_at=now, cancel_requested_by=by)
     )

@@ -35,7 +35,7 @@ from noonday.store.prepared import prepared
 from noonday.store.reading import RowError
 from noonday.store.rows import kept_from_row
 from noonday.store.settled_jobs import LOCKED, Ended, Lock, SettledJobs
-from noonday.store.tables import RUNNING, attempts, executions, jobs
+from noonday.store.tables import HAS_STATE, attempts, executions, jobs
 
 log = structlog.get_logger(__name__)
 
@@ -115,7 +115,7 @@ def _job_ids(dialect: Answers) -> Select[Any]:
 
 @prepared
 def _running_among(dialect: Answers) -> Select[Any]:
-    query = select(*COLUMNS).where(RUNNING, dialect.listed(executions.c.id, "ids"))
+    query = select(*COLUMNS).where(HAS_STATE == "running", dialect.listed(executions.c.id, "ids"))
     return query.order_by(executions.c.id)
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
 )
 from sqlalchemy import text as sql
 from sqlalchemy.types import TypeEngine
@@ -358,6 +359,8 @@ CLAIMABLE: Final = sql(
     "(executions.state = 'pending' OR executions.state = 'queued') AND executions.available_at IS NOT NULL"
 )
 UNFED: Final = sql(f"{CLAIMABLE.text} AND executions.road = 2 AND executions.enqueued_at IS NULL")
+# Where ids are known: in words that fit no partial index, all of which would be compared with all of them.
+HAS_STATE: Final = func.coalesce(executions.c.state, "")
 ARMED: Final = sql("jobs.next_run_at IS NOT NULL AND jobs.schedule_enabled AND NOT jobs.is_paused")
 DIRTY: Final = sql("jobs.dirty")
 HAS_CHANNEL: Final = sql("jobs.trigger_channel IS NOT NULL")
