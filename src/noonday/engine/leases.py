@@ -215,7 +215,8 @@ class Leases(Actor):
             outcome = masked(outcome, one.claim.job, one.claim.execution)
             ending = one.ending(outcome, self.clock.now())
             if one.started_at is not None:
-                self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
+                took = self.clock.now() - one.started_at
+                self._telemetry.ended(one.claim, outcome, took.total_seconds())
             self._settler.offer(ending, one.claim.execution.attempt, lambda _: self._acker.done(one.delivery))
         self.drop(one)
         if one.leave is not None:

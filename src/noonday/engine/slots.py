@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -240,7 +239,7 @@ class Slots:
     def _durable(self, held: Held, outcome: Outcome, took: float, settled: bool) -> None:
         try:
             if settled:
-                self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
+                self._telemetry.ended(held.claim, outcome, took)
             if held.delivery is not None:
                 self.hands.acker.done(held.delivery)
         finally:
