@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from noonday.ports import Run
+from noonday.targets.tasks import RunContext
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,21 @@ class Reporter:
     def __init__(self, run: Run, task: asyncio.Task[Any]) -> None:
         self._run = run
         self._task = task  # of the run: it knows the loop
+
+    def context(self, asked_to_stop: Callable[[], int] | None = None) -> RunContext:
+        """What the task sees of its run. Without other word it is asked to stop by cancelling."""
+        run = self._run
+        execution = run.claim.execution
+        return RunContext(
+            execution.id,
+            execution.attempt,
+            execution.scheduled_for,
+            run.claim.job.name,
+            run.config,
+            self.report,
+            run.output,
+            asked_to_stop or self._task.cancelling,
+        )
 
     async def end(self, *, deliver: bool) -> None:
         """Carries nothing more; what still waits is delivered first, if it shall be."""
