@@ -30,7 +30,7 @@ def _nobody_reads(text: str) -> None:
     pass
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)  # without slots: where nothing else is said, the class says it
 class Run:
     """One attempt in progress: what the runner hands to a target.
 

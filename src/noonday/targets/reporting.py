@@ -50,9 +50,10 @@ class Reporter:
 
     async def end(self, *, deliver: bool) -> None:
         """Carries nothing more; what still waits is delivered first, if it shall be."""
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.wait([self._pump])
+        pump, self._pump = self._pump, None  # its context knows the way back: that would be a circle
+        if pump is not None:
+            pump.cancel()
+            await asyncio.wait([pump])
         if deliver and self._waiting:
             await self._deliver()
 
