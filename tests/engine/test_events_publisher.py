@@ -48,7 +48,7 @@ class Counted(Silence):
     def started(self, claim: Claim, late: timedelta) -> None:
         self.calls.append("started")
 
-    def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None:
+    def ended(self, claim: Claim, outcome: Outcome, took: float) -> None:
         self.calls.append("ended")
 
     def skipped(self, job_id: JobId, reason: SkipReason, count: int) -> None:
@@ -78,7 +78,7 @@ async def test_runs_are_told_in_order_and_with_their_names(db: Database) -> None
     await db.write(lambda conn: jobs.add(conn, claim.job))
     made.started(claim, SECOND)
     made.progressed(claim.execution, 0.5, "half")
-    made.ended(claim, Completed(), 2 * SECOND)
+    made.ended(claim, Completed(), 2.0)
     assert await told(db) == []
     await made.run_once()
     started, progressed, ended = await told(db)
@@ -118,7 +118,7 @@ async def test_an_end_says_what_became_of_the_execution_as_the_settling_does(
     sqlite_db: Database, outcome: Outcome, retries: int, kind: str, status: str
 ) -> None:
     made, claim = publisher(sqlite_db), a_claim(max_retries=retries)
-    made.ended(claim, outcome, SECOND)
+    made.ended(claim, outcome, 1.0)
     await made.run_once()
     (event,) = await told(sqlite_db)
     assert (event.kind, event.payload["status"]) == (kind, status)
@@ -127,8 +127,8 @@ async def test_an_end_says_what_became_of_the_execution_as_the_settling_does(
 
 async def test_what_goes_on_elsewhere_or_never_began_has_not_ended(sqlite_db: Database) -> None:
     made = publisher(sqlite_db)
-    made.ended(a_claim(), Accepted(heartbeat=SECOND), SECOND)
-    made.ended(a_claim(), Deferred(domain="a", until=NOON, detail=""), SECOND)
+    made.ended(a_claim(), Accepted(heartbeat=SECOND), 1.0)
+    made.ended(a_claim(), Deferred(domain="a", until=NOON, detail=""), 1.0)
     await made.run_once()
     assert await told(sqlite_db) == []
 
@@ -149,7 +149,7 @@ async def test_beyond_the_bound_it_only_counts(db: Database) -> None:
     for _ in range(25):
         made.started(a_claim(), SECOND)
     for _ in range(5):
-        made.ended(a_claim(), Failed(error="no"), SECOND)
+        made.ended(a_claim(), Failed(error="no"), 1.0)
     await made.run_once()
     *single, many = await told(db)
     assert [one.kind for one in single] == ["execution.started"] * 10
@@ -163,7 +163,7 @@ async def test_everything_is_passed_on(sqlite_db: Database) -> None:
     behind = Counted()
     made = Publisher(db=sqlite_db, clock=ManualClock(NOON), telemetry=behind, keep=10)
     made.started(a_claim(), SECOND)
-    made.ended(a_claim(), Completed(), SECOND)
+    made.ended(a_claim(), Completed(), 1.0)
     made.skipped(JobId(an_id()), SkipReason.OVERLAP, 2)
     made.campaigned()
     assert behind.calls == ["started", "ended", "skipped", "campaigned"]
@@ -220,7 +220,7 @@ async def test_the_last_words_are_written_when_it_is_stopped(sqlite_db: Database
     async with asyncio.timeout(10):
         while not await told(sqlite_db):
             await asyncio.sleep(0.01)
-    made.ended(a_claim(), Completed(), SECOND)  # within the pause between two flushes
+    made.ended(a_claim(), Completed(), 1.0)  # within the pause between two flushes
     life.cancel()
     with pytest.raises(asyncio.CancelledError):
         await life

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar, copy_context
+from collections.abc import Coroutine
+from contextvars import Context, ContextVar, copy_context
+from typing import Any
 
 import pytest
 
 from noonday.targets.apart import Apart
 
 COLOUR: ContextVar[str] = ContextVar("colour", default="none")
+
+
+def begun(work: Coroutine[Any, Any, Any], own: Context) -> Apart:
+    return Apart(work, own, own.run(work.send, None))
 
 
 async def test_it_sees_the_context_it_is_given_and_nobody_sees_what_it_sets() -> None:
@@ -23,20 +29,9 @@ async def test_it_sees_the_context_it_is_given_and_nobody_sees_what_it_sets() ->
         return "done"
 
     COLOUR.set("blue")
-    assert await Apart(paint(), copy_context()) == "done"
+    assert await begun(paint(), copy_context()) == "done"
     assert seen == ["blue", "red"]
     assert COLOUR.get() == "blue"
-
-
-@pytest.mark.parametrize("waits", [False, True])
-async def test_it_tells_whether_it_waited(waits: bool) -> None:
-    async def work() -> None:
-        if waits:
-            await asyncio.sleep(0)
-
-    apart = Apart(work(), copy_context())
-    await apart
-    assert apart.waited is waits
 
 
 async def test_what_it_awaits_answers_and_raises_inside() -> None:
@@ -51,7 +46,7 @@ async def test_what_it_awaits_answers_and_raises_inside() -> None:
             return got, str(exc)
         return got, "nothing"
 
-    asking = asyncio.ensure_future(_await(Apart(ask(), copy_context())))
+    asking = asyncio.ensure_future(_await(ask(), copy_context()))
     await asyncio.sleep(0)
     answer.set_result("yes")
     await asyncio.sleep(0)
@@ -76,7 +71,7 @@ async def test_cancelling_and_time_outs_reach_it() -> None:
 
     own = copy_context()
     own.run(COLOUR.set, "green")
-    task = asyncio.ensure_future(_await(Apart(patient(), own)))
+    task = asyncio.ensure_future(_await(patient(), own))
     while not ended:
         await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -97,11 +92,11 @@ async def test_one_that_is_thrown_away_is_closed() -> None:
 
     own = copy_context()
     own.run(COLOUR.set, "grey")
-    steps = Apart(endless(), own).__await__()
+    steps = begun(endless(), own).__await__()
     next(steps)
     steps.close()
     assert closed == ["grey"]
 
 
-async def _await(apart: Apart) -> object:
-    return await apart
+async def _await(work: Coroutine[Any, Any, Any], own: Context) -> object:
+    return await begun(work, own)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from noonday.domain.outcome import Completed, Failed
-from noonday.targets import Targets, TargetsConfig
+from noonday.targets import Targets, TargetsConfig, TaskRegistry
+from noonday.targets.tasks import RunContext, current, task
 from tests.targets.hands import Progress, a_config, a_run, call
 from tests.targets.sample_tasks import tasks
 
@@ -41,6 +42,53 @@ async def test_a_task_sees_its_run_and_reports_progress(mode: str, targets: Targ
     assert progress.reports[-1] == (1.0, "began")  # the newest of each; the first may have been overtaken
     assert (seen["pid"] == os.getpid()) is (not mode.startswith("process"))
     assert (seen["thread"] == threading.current_thread().name) is (mode != "thread")
+
+
+async def test_it_is_one_context_however_often_it_is_asked_for() -> None:
+    registry = TaskRegistry()
+    seen: list[RunContext] = []
+
+    async def ask() -> None:
+        seen.append(current())
+
+    @task("asks", registry=registry)
+    async def asks() -> None:
+        early = asyncio.ensure_future(ask())
+        seen.extend([current(), current()])
+        await asyncio.gather(early, ask())
+
+    assert isinstance(await Targets(a_config(tasks=registry)).run(a_run(call("asks"))), Completed)
+    assert seen[0] is seen[1]
+    assert seen[2:] == [seen[0], seen[0]]
+    with pytest.raises(RuntimeError, match="no run here"):
+        current()
+
+
+async def test_only_a_coroutine_that_never_waited_leaves_its_task_tidy() -> None:
+    registry = TaskRegistry()
+
+    @task("work", registry=registry)
+    async def work(how: str) -> None:
+        match how:
+            case "waits":
+                await asyncio.sleep(0)
+            case "fails":
+                raise ValueError("no")
+            case "cancels":
+                me = asyncio.current_task()
+                assert me is not None
+                me.cancel()
+
+    found: dict[str, bool] = {}
+
+    async def look(how: str) -> None:
+        run = a_run(call("work", how))
+        await Targets(a_config(tasks=registry)).run(run)
+        found[how] = run.tidy
+
+    for how in ("returns", "waits", "fails", "cancels"):
+        await asyncio.wait([asyncio.ensure_future(look(how))])
+    assert found == {"returns": True, "waits": False, "fails": False, "cancels": False}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -60,8 +60,8 @@ def test_it_counts_plans_by_kind_of_schedule_and_lane(metrics: Metrics) -> None:
 def test_it_counts_what_ended_under_its_status_and_source(
     metrics: Metrics, outcome: Outcome, status: str
 ) -> None:
-    metrics.ended(a_claim(source="s1"), outcome, timedelta(seconds=2))
-    metrics.ended(a_claim(), outcome, SECOND / 20)
+    metrics.ended(a_claim(source="s1"), outcome, 2.0)
+    metrics.ended(a_claim(), outcome, 0.05)
     scraped = Scraped(metrics.render())
     assert scraped("jobs_executed_total", status=status, source_id="s1") == 1
     assert scraped("jobs_executed_total", status=status, source_id="") == 1
@@ -76,7 +76,7 @@ def test_it_counts_what_ended_under_its_status_and_source(
 
 @pytest.mark.parametrize("outcome", [Released(), Parked(detail="?"), Accepted(heartbeat=SECOND)])
 def test_what_has_not_ended_is_not_counted(metrics: Metrics, outcome: Outcome) -> None:
-    metrics.ended(a_claim(source="s1"), outcome, SECOND)
+    metrics.ended(a_claim(source="s1"), outcome, 1.0)
     scraped = Scraped(metrics.render())
     assert scraped("job_duration_seconds_count", source_id="s1") is None
     assert scraped("retries_total") == 0
@@ -97,7 +97,7 @@ def test_what_has_not_ended_is_not_counted(metrics: Metrics, outcome: Outcome) -
 def test_it_counts_a_retry_where_one_follows(
     metrics: Metrics, outcome: Outcome, failures: int, again: int
 ) -> None:
-    metrics.ended(a_claim(retries=3, failures=failures), outcome, SECOND)
+    metrics.ended(a_claim(retries=3, failures=failures), outcome, 1.0)
     assert Scraped(metrics.render())("retries_total") == again
 
 
@@ -130,10 +130,10 @@ def test_breakers_have_a_number_for_their_state(metrics: Metrics) -> None:
 
 def test_sources_and_domains_are_bounded(metrics: Metrics) -> None:
     for number in range(MOST + 50):
-        metrics.ended(a_claim(source=f"source-{number}"), Completed(), SECOND)
+        metrics.ended(a_claim(source=f"source-{number}"), Completed(), 1.0)
         metrics.breaker(f"{number}.example.com", BreakerState.OPEN, True)
-    metrics.ended(a_claim(source="source-0"), Completed(), SECOND)
-    metrics.ended(a_claim(), Completed(), SECOND)
+    metrics.ended(a_claim(source="source-0"), Completed(), 1.0)
+    metrics.ended(a_claim(), Completed(), 1.0)
     scraped = Scraped(metrics.render())
     assert scraped("jobs_executed_total", status="completed", source_id="source-0") == 2
     assert scraped("jobs_executed_total", status="completed", source_id=f"source-{MOST}") is None
@@ -145,7 +145,7 @@ def test_sources_and_domains_are_bounded(metrics: Metrics) -> None:
 
 
 def test_a_label_may_hold_anything(metrics: Metrics) -> None:
-    metrics.ended(a_claim(source='a"b\\c\nd' + "x" * 500), Completed(), SECOND)
+    metrics.ended(a_claim(source='a"b\\c\nd' + "x" * 500), Completed(), 1.0)
     scraped = Scraped(metrics.render())
     assert scraped("jobs_executed_total", status="completed", source_id=('a"b\\c\nd' + "x" * 500)[:200]) == 1
 
@@ -178,7 +178,7 @@ def test_no_count_is_lost_between_threads_while_somebody_scrapes(metrics: Metric
 
     def work() -> None:
         for claim in claims * 20:
-            metrics.ended(claim, Completed(), SECOND)
+            metrics.ended(claim, Completed(), 1.0)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

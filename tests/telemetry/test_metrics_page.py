@@ -48,7 +48,7 @@ def busy_metrics() -> Scraped:
     for verb in (metrics.enqueued, metrics.dequeued, metrics.redelivered):
         verb(Lane.HIGH, 1)
     metrics.started(claim, timedelta(seconds=1))
-    metrics.ended(claim, Completed(), timedelta(seconds=1))
+    metrics.ended(claim, Completed(), 1.0)
     metrics.lease_lost()
     metrics.triggered("webhook", 1)
     metrics.breaker("example.com", BreakerState.OPEN, True)

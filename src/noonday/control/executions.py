@@ -171,7 +171,7 @@ class Executions:
         execution, job, now = await self._write(work)
         if job is not None:
             took = now - (execution.started_at or now)
-            self._telemetry.ended(Claim(job, execution), outcome, took)
+            self._telemetry.ended(Claim(job, execution), outcome, took.total_seconds())
         return execution.cancel_requested_at is not None
 
     async def _write(self, work: Callable[[Connection, datetime], T]) -> T:

@@ -58,6 +58,7 @@ class Publisher(Actor):
         super().__init__(clock=clock)
         self._db = db
         self._next = telemetry
+        self._count_start, self._count_end = telemetry.started, telemetry.ended
         self._keep = keep
         self._most = most
         self._home = asyncio.get_running_loop()
@@ -72,12 +73,12 @@ class Publisher(Actor):
         self.breaker = telemetry.breaker
 
     def started(self, claim: Claim, late: timedelta) -> None:
-        self._next.started(claim, late)
+        self._count_start(claim, late)
         if self._has_room("started"):
             self._waiting.append(partial(_started, self.clock.now(), claim, late))
 
-    def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None:
-        self._next.ended(claim, outcome, took)
+    def ended(self, claim: Claim, outcome: Outcome, took: float) -> None:
+        self._count_end(claim, outcome, took)
         word = _WORDS.get(type(outcome))
         if word is not None and self._has_room(word):
             self._waiting.append(partial(_ended, self.clock.now(), claim, outcome, took))
@@ -166,12 +167,12 @@ def _started(at: datetime, claim: Claim, late: timedelta) -> News:
         attempt=execution.attempt,
         cause=execution.cause.value,
         scheduled_for=execution.scheduled_for.isoformat(),
-        lateness_ms=_millis(late),
+        lateness_ms=round(late.total_seconds() * 1000),
         instance=execution.instance_id,
     )
 
 
-def _ended(at: datetime, claim: Claim, outcome: Outcome, took: timedelta) -> News:
+def _ended(at: datetime, claim: Claim, outcome: Outcome, took: float) -> News:
     status, kind = _became(claim, outcome)
     return _of(
         at,
@@ -180,7 +181,7 @@ def _ended(at: datetime, claim: Claim, outcome: Outcome, took: timedelta) -> New
         attempt=claim.execution.attempt,
         status=status,
         outcome=_WORDS[type(outcome)],
-        duration_ms=_millis(took),
+        duration_ms=round(took * 1000),
         error=_cut(_error(outcome)),
     )
 
@@ -226,10 +227,6 @@ def _skipped(at: datetime, job_id: JobId, reason: SkipReason, count: int) -> New
 
 def _of(at: datetime, kind: str, execution: Execution, **told: Any) -> News:
     return News(at=at, kind=kind, job_id=execution.job_id, execution_id=execution.id, payload=told)
-
-
-def _millis(span: timedelta) -> int:
-    return round(span.total_seconds() * 1000)
 
 
 def _cut(text: str | None) -> str | None:

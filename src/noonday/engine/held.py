@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, assert_never
 
 from noonday.domain.execution import ExecutionId
-from noonday.domain.outcome import NOTHING, Cancelled, Outcome, Released, TimedOut
+from noonday.domain.outcome import Cancelled, Outcome, Released, TimedOut
 from noonday.ports import Claim, Delivery, Run
 from noonday.store.executions import Ending
 
 NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who hears what an attempt tells of itself as it goes."""
+
+    report: Callable[[Held, float | None, str | None], Awaitable[None]]
+    write: Callable[[Held, str], None]
 
 
 class Stop(StrEnum):
@@ -26,8 +35,9 @@ class Stop(StrEnum):
     NO_SLOT = "no_slot"  # claimed ahead, and the slots did not become free as expected
 
 
-class Held:
-    """From the claim until its end is durable. Moments are of the monotonic clock."""
+class Held(Run):
+    """From the claim until its end is durable; its target sees the run in it. Moments are of the monotonic
+    clock."""
 
     # As it stands with most claims: to set all of this for each of them takes longer than some of them run.
     began = NEVER  # when the attempt did
@@ -37,14 +47,12 @@ class Held:
     stopped_at = NEVER
     ended = False  # its outcome is known; from here on only the token decides
     accepted = False  # it goes on elsewhere
-    run: Run | None = None
-    at_work = False  # its target has it
     cut = False  # its target was told to let go
     reported = False  # progress
+    wrote = False  # or tried to
     silent = True  # what it writes is not heard: it has not begun, or is over
     timer: asyncio.TimerHandle | None = None
-    task: asyncio.Task[Any] | None = None
-    leave: Callable[[Held], None] | None = None  # gives its slot free
+    ears: Ears | None = None  # once it has begun
 
     def __init__(
         self, claim: Claim, trusted_until: float, waiting_since: float, delivery: Delivery | None = None
@@ -54,6 +62,17 @@ class Held:
         self.trusted_until = trusted_until  # beyond it the lease may be somebody else's
         self.waiting_since = waiting_since
         self.delivery = delivery  # the message that brought it, where it came by the streams
+
+    async def progress(self, fraction: float | None, message: str | None) -> None:
+        if self.ears is not None:
+            await self.ears.report(self, fraction, message)
+
+    def output(self, text: str) -> None:
+        if self.ears is not None:
+            self.ears.write(self, text)
+
+    def ids(self) -> dict[str, str]:
+        return ids(self.claim)
 
     @property
     def token(self) -> str:
@@ -88,38 +107,36 @@ class Held:
 
     def begin_work(self, task: asyncio.Task[Any]) -> int:
         """From here on the attempt can be cut; returns how often its task was cancelled for other reasons."""
-        self.task, self.at_work = task, True
+        self.task = task
         return task.cancelling()
 
     def end_work(self) -> None:
-        self.at_work = False
+        self.task = None
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def set_timer(self, now: float) -> None:
         """Cut the attempt exactly at its time-out or at the end of the trust, however busy the actors are."""
-        if self.at_work and not self.cut:
+        if self.task is not None and not self.cut:
             if self.timer is not None:
                 self.timer.cancel()
             left = min(self.deadline, self.trusted_until) - now
             self.timer = asyncio.get_running_loop().call_later(left, self._cut)
 
     def _cut(self) -> None:
-        if self.at_work and not self.cut:
+        if self.task is not None and not self.cut:
             self.cut = True
-            assert self.task is not None, "somebody works on it"
             self.task.cancel()
 
 
 def outcome_of(held: Held) -> Outcome | None:
     """How a stopped attempt ended; None = its lease is gone and there is nothing to report."""
-    partial = NOTHING if held.run is None else held.run.partial
     match held.stopped:
         case Stop.TIME_OUT:
-            return TimedOut(after=held.claim.job.timeout, result=partial)
+            return TimedOut(after=held.claim.job.timeout, result=held.partial)
         case Stop.CANCEL:
-            return Cancelled(result=partial)
+            return Cancelled(result=held.partial)
         case Stop.SHUTDOWN:
             return Released()
         case Stop.NO_SLOT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -33,24 +33,26 @@ _SHORT: Final = 0.1  # seconds; attempts that end sooner never cost a timer
 class Timers:
     """A timer for each attempt that lasts; those that soon end share one that looks who is left."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, held: Mapping[ExecutionId, Held]) -> None:
         self._clock = clock
-        self._young: list[Held] = []
+        self._held = held
+        self._waiting = False  # for the moment of the next look
 
     def watch(self, held: Held, now: float) -> None:
         soon = now + 2 * _SHORT
         if held.deadline < soon or held.trusted_until < soon:
             held.set_timer(now)
             return
-        if not self._young:
+        if not self._waiting:
+            self._waiting = True
             asyncio.get_running_loop().call_later(_SHORT, self._look)
-        self._young.append(held)
 
     def _look(self) -> None:
-        grown, self._young = self._young, []
+        self._waiting = False
         now = self._clock.monotonic()
-        for held in grown:
-            held.set_timer(now)
+        for held in self._held.values():
+            if held.timer is None:
+                held.set_timer(now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ class Leases(Actor):
         self._telemetry = telemetry
         self._config = config
         self._held: dict[ExecutionId, Held] = {}
-        self._timers = Timers(clock)
+        self._timers = Timers(clock, self._held)
+        self.leave: Callable[[Held], None] | None = None  # gives a slot free
 
     def __len__(self) -> int:
         return len(self._held)
@@ -113,7 +116,8 @@ class Leases(Actor):
             Held(claim, until, claimed_at, deliveries.get(claim.execution.id) if deliveries else None)
             for claim in claims
         ]
-        self._held.update([(one.id, one) for one in held])
+        for one in held:
+            self._held[one.id] = one
         return held
 
     def start(self, held: Held, now: float) -> None:
@@ -121,8 +125,8 @@ class Leases(Actor):
         claim = held.claim
         held.started_at = started_at = self.clock.now()
         self._telemetry.started(claim, started_at - _due_at(claim.execution))
-        held.began = now
-        held.deadline = now + claim.job.timeout.total_seconds()
+        held.began, held.timeout = now, claim.job.timeout
+        held.deadline = now + held.timeout.total_seconds()
         if self._config.timers:
             self._timers.watch(held, now)
 
@@ -215,14 +219,15 @@ class Leases(Actor):
             outcome = masked(outcome, one.claim.job, one.claim.execution)
             ending = one.ending(outcome, self.clock.now())
             if one.started_at is not None:
-                self._telemetry.ended(one.claim, outcome, self.clock.now() - one.started_at)
+                took = self.clock.now() - one.started_at
+                self._telemetry.ended(one.claim, outcome, took.total_seconds())
             self._settler.offer(ending, one.claim.execution.attempt, lambda _: self._acker.done(one.delivery))
         self.drop(one)
-        if one.leave is not None:
-            one.leave(one)
+        if self.leave is not None:
+            self.leave(one)
 
 
 def _due_at(execution: Execution) -> datetime:
     """Its moment, or the later one that jitter or a window has moved it to."""
-    moved = execution.available_at
-    return execution.scheduled_for if moved is None else max(execution.scheduled_for, moved)
+    moved, planned = execution.available_at, execution.scheduled_for
+    return planned if moved is None or moved < planned else moved

@@ -79,6 +79,7 @@ class Outputs(Actor):
 
     def write(self, held: Held, text: str) -> None:
         """For one attempt; may be called from any thread, and is heard while the attempt is not silent."""
+        held.wrote = True  # before the look whether it is silent: `close` does both in the other order
         with self._lock:
             if held.ended or held.silent:
                 return
@@ -100,13 +101,15 @@ class Outputs(Actor):
 
     def waits(self, held: Held) -> bool:
         """Is something that it wrote not yet stored?"""
-        return bool(self._waiting) and _key(held) in self._waiting
+        return held.wrote and _key(held) in self._waiting
 
     def close(self, held: Held) -> None:
         """The attempt is over: what it still says is not heard."""
+        held.silent = True
+        if not held.wrote:  # nor will it be heard from here on, so there is nothing to take the lock for
+            return
         with self._lock:
-            held.silent = True
-            stream = self._open.pop(_key(held), None) if self._open else None
+            stream = self._open.pop(_key(held), None)
             if stream is None:
                 return
             stream.end()

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import traceback
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import structlog
 
 from noonday.domain.outcome import Accepted, Completed, Failed, Outcome
 from noonday.engine.breakers import Breakers
-from noonday.engine.held import Held, Stop, ids, outcome_of
+from noonday.engine.held import Ears, Held, Stop, ids, outcome_of
 from noonday.engine.leases import Leases
 from noonday.engine.loop import first_line
 from noonday.engine.outputs import Outputs
 from noonday.engine.reporter import Reporter
-from noonday.ports import Run, TargetRunner
+from noonday.ports import TargetRunner
 from noonday.telemetry.masking import masked
 
 log = structlog.get_logger(__name__)
@@ -41,6 +40,7 @@ class Runner:
         self._leases = leases
         self._reporter = reporter
         self._outputs = outputs
+        self._ears = Ears(reporter.report, outputs.write)
         self._grace = grace
 
     async def run(self, held: Held, task: asyncio.Task[Any]) -> Outcome | None:
@@ -78,7 +78,8 @@ class Runner:
         cancelled = held.begin_work(task)
         try:
             self._leases.start(held, now)
-            outcome = await self._target.run(self._begun(held, task))
+            held.ears, held.grace, held.silent = self._ears, self._grace, False
+            outcome = await self._target.run(held)
         except asyncio.CancelledError:
             if not held.cut or task.uncancel() > cancelled:
                 raise
@@ -88,18 +89,6 @@ class Runner:
         finally:
             held.end_work()
         return self._uncut(held, task, outcome) if held.cut else outcome
-
-    def _begun(self, held: Held, task: asyncio.Task[Any]) -> Run:
-        held.silent = False
-        held.run = run = Run(
-            held.claim,
-            held.claim.job.timeout,
-            self._grace,
-            partial(self._reporter.report, held),
-            partial(self._outputs.write, held),
-            task,
-        )
-        return run
 
     def _uncut(self, held: Held, task: asyncio.Task[Any], outcome: Outcome) -> Outcome | None:
         """It was told to stop and returned all the same: done, or failed because it was told so."""

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -69,6 +68,7 @@ class Slots:
         self._clock = clock
         self.hands = hands
         self._leases, self._runner, self._settler = hands.leases, hands.runner, hands.settler
+        self._leases.leave = self._leave
         self._telemetry = telemetry
         self._most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
@@ -191,12 +191,8 @@ class Slots:
 
     def _start(self, held: Held) -> None:
         assert self.spawn is not None, "an attempt needs a group to run in"
-        self._occupy(held)
-        self.spawn(self._work(held))
-
-    def _occupy(self, held: Held) -> None:
         self._running.add(held)
-        held.leave = self._leave
+        self.spawn(self._work(held))
 
     async def _work(self, held: Held) -> None:
         """A claim from start to end, then others that wait: to end a task and to begin another takes longer
@@ -208,18 +204,18 @@ class Slots:
         while await self._run(held, task) and self._ready and len(self._running) < self.size and left:
             left -= 1
             held = self._ready.popleft()
-            self._occupy(held)
+            self._running.add(held)
             self._breath.draw()
         self._fill()
 
     async def _run(self, held: Held, task: asyncio.Task[Any]) -> bool:
         """The end is made durable meanwhile; a failure here is this claim's alone. Says whether nothing of it
         can be left in the task."""
-        logs.tell(partial(ids, held.claim))  # in all that the attempt logs
+        logs.tell(held.ids)  # in all that the attempt logs
         try:
             outcome = await self._runner.run(held, task)
-            run, took = held.run, 0.0
-            if run is not None:
+            took = 0.0
+            if held.started_at is not None:
                 took = self._clock.monotonic() - held.began
                 self._pace.ran(took)
             self._vacate(held)
@@ -227,7 +223,7 @@ class Slots:
                 ending = held.ending(outcome, self._clock.now())
                 then = partial(self._durable, held, outcome, took)
                 self._settler.offer(ending, held.claim.execution.attempt, then)
-                return run is not None and run.tidy and not held.cut
+                return held.tidy and not held.cut
             self.hands.acker.done(held.delivery)
         except asyncio.CancelledError:
             self._drop(held)
@@ -240,17 +236,18 @@ class Slots:
     def _durable(self, held: Held, outcome: Outcome, took: float, settled: bool) -> None:
         try:
             if settled:
-                self._telemetry.ended(held.claim, outcome, timedelta(seconds=took))
+                self._telemetry.ended(held.claim, outcome, took)
             if held.delivery is not None:
                 self.hands.acker.done(held.delivery)
         finally:
-            self._drop(held)
+            self._forget(held)
 
     def _drop(self, held: Held) -> None:
-        if held in self._running:
-            self._leave(held)
+        self._leave(held)
+        self._forget(held)
+
+    def _forget(self, held: Held) -> None:
         self._leases.drop(held)
-        held.run = None  # it knows the way back: a circle that only a search for garbage would find
         if self.draining:
             self._changed.set()
 

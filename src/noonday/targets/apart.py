@@ -8,23 +8,23 @@ from typing import Any
 
 
 class Apart:
-    """What the coroutine sets in context variables nobody sees after it. A task would do the same; to make
-    one and to end it takes longer than many runs do.
+    """The rest of a coroutine that was begun in the context and waits for `awaited`.
+
+    What it sets in context variables nobody sees after it. A task would do the same; to make one and to end
+    it takes longer than many runs do.
     """
 
-    __slots__ = ("_context", "_coroutine", "waited")
+    __slots__ = ("_awaited", "_context", "_coroutine")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], context: Context, awaited: Any) -> None:
         self._coroutine = coroutine
         self._context = context
-        self.waited = False  # for anything at all
+        self._awaited = awaited
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        within, coroutine = self._context.run, self._coroutine
+        within, coroutine, awaited = self._context.run, self._coroutine, self._awaited
         try:
-            awaited = within(coroutine.send, None)
             while True:
-                self.waited = True
                 try:
                     answer = yield awaited
                 except GeneratorExit:

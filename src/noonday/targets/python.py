@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import Any
@@ -33,21 +33,21 @@ class PythonRunner:
     def knows(self, task: str) -> bool:
         return knows_task(task, self._config.tasks, self._config.task_modules)
 
-    async def run(self, run: Run, target: PythonTarget) -> Outcome:
-        config = self._config
-        task = config.tasks.get(target.task) or await find_task(
-            target.task, config.tasks, config.task_modules
-        )
+    def run(self, run: Run, target: PythonTarget) -> Awaitable[Outcome]:
+        task = self._config.tasks.get(target.task)
+        if task is not None and task.mode == "async":
+            return _in_loop(run, task, target)
+        return self._find_and_run(run, target)
+
+    async def _find_and_run(self, run: Run, target: PythonTarget) -> Outcome:
+        task = await find_task(target.task, self._config.tasks, self._config.task_modules)
         if not isinstance(task, Task):
             return task
-        me = run.task or asyncio.current_task()
-        assert me is not None
-        reporter, returned = Reporter(run, me), False
+        if task.mode == "async":
+            return await _in_loop(run, task, target)
+        reporter, returned = Reporter(run, _task_of(run)), False
         try:
-            if task.mode == "async":
-                outcome = await _in_loop(run, task, target, reporter, me)
-            else:
-                outcome = await self._off_the_loop(run, task, target, reporter)
+            outcome = await self._off_the_loop(run, task, target, reporter)
             returned = True
             return outcome
         finally:
@@ -65,7 +65,7 @@ class PythonRunner:
     async def _in_thread(self, run: Run, task: Task, target: PythonTarget, reporter: Reporter) -> Outcome:
         """A thread can only be asked to stop; one that does not hear is left alone; the result says so."""
         stop = threading.Event()
-        context = context_of(run, reporter.report, stop.is_set)
+        context = reporter.context(stop.is_set)
         work = partial(_call_within, context, partial(task.function, *target.args, **target.kwargs))
         thread = await self._threads.start(task.name, work)
         try:
@@ -83,22 +83,37 @@ class PythonRunner:
         return _failure(end.error, task, target) or raised(end.error, end.usage)
 
 
-async def _in_loop(
-    run: Run, task: Task, target: PythonTarget, reporter: Reporter, me: asyncio.Task[Any]
-) -> Outcome:
-    own = copy_context()
-    own.run(make_current, context_of(run, reporter.report, me.cancelling))
+async def _in_loop(run: Run, task: Task, target: PythonTarget) -> Outcome:
+    me = _task_of(run)
+    reporter, own = Reporter(run, me), copy_context()
+    own.run(make_current, reporter)
+    outcome: Outcome | None = None
     try:
-        apart = Apart(task.function(*target.args, **target.kwargs), own)
-        value = await apart
-        run.tidy = not apart.waited and not me.cancelling()
-        return returned(value)
+        work = task.function(*target.args, **target.kwargs)
+        try:
+            awaited = own.run(work.send, None)
+        except StopIteration as end:  # it never waited for anything
+            run.tidy = not me.cancelling()
+            outcome = returned(end.value)
+        else:
+            outcome = returned(await Apart(work, own, awaited))
     except asyncio.CancelledError as exc:
         if me.cancelling() > 0:
             raise
-        return raised(exc)  # something inside was cancelled; nobody has cancelled the run
+        outcome = raised(exc)  # something inside was cancelled; nobody has cancelled the run
     except BaseException as exc:  # sys.exit() in a task must not end the scheduler
-        return _failure(exc, task, target) or raised(exc)
+        outcome = _failure(exc, task, target) or raised(exc)
+    finally:
+        reporter.over = True
+        if reporter.spoken:
+            await reporter.end(deliver=outcome is not None)
+    return outcome
+
+
+def _task_of(run: Run) -> asyncio.Task[Any]:
+    me = run.task or asyncio.current_task()
+    assert me is not None
+    return me
 
 
 def _call_within(context: RunContext, work: Callable[[], Any]) -> Any:
@@ -132,19 +147,3 @@ def _still_running() -> Result:
 
 def _partial(end: Ended) -> Result:
     return returned(end.value, end.usage).result if end.error is None else Result(usage=end.usage)
-
-
-def context_of(
-    run: Run, report: Callable[[float | None, str | None], None], asked_to_stop: Callable[[], int]
-) -> RunContext:
-    execution = run.claim.execution
-    return RunContext(
-        execution.id,
-        execution.attempt,
-        execution.scheduled_for,
-        run.claim.job.name,
-        run.config,
-        report,
-        run.output,
-        asked_to_stop,
-    )

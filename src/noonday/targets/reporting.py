@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from noonday.ports import Run
+from noonday.targets.tasks import RunContext
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +33,27 @@ class Reporter:
         self._run = run
         self._task = task  # of the run: it knows the loop
 
+    def context(self, asked_to_stop: Callable[[], int] | None = None) -> RunContext:
+        """What the task sees of its run. Without other word it is asked to stop by cancelling."""
+        run = self._run
+        execution = run.claim.execution
+        return RunContext(
+            execution.id,
+            execution.attempt,
+            execution.scheduled_for,
+            run.claim.job.name,
+            run.config,
+            self.report,
+            run.output,
+            asked_to_stop or self._task.cancelling,
+        )
+
     async def end(self, *, deliver: bool) -> None:
         """Carries nothing more; what still waits is delivered first, if it shall be."""
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.wait([self._pump])
+        pump, self._pump = self._pump, None  # its context knows the way back: that would be a circle
+        if pump is not None:
+            pump.cancel()
+            await asyncio.wait([pump])
         if deliver and self._waiting:
             await self._deliver()
 

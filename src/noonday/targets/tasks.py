@@ -24,7 +24,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 Mode = Literal["auto", "async", "thread", "process"]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -77,23 +77,31 @@ class RunContext:
             raise TaskCancelled("the run was cancelled")
 
 
-_of_this_run: ContextVar[RunContext] = ContextVar("noonday_run")
+class Maker(Protocol):
+    """Makes the context of a run for whoever asks: most tasks never do."""
+
+    def context(self) -> RunContext: ...
+
+
+_of_this_run: ContextVar[RunContext | Maker] = ContextVar("noonday_run")
 _of_this_process: list[RunContext] = []  # in a task's own process every thread belongs to the one run
 
 
 def current() -> RunContext:
     """The run that this code is part of; raises RuntimeError outside of one."""
-    context = _of_this_run.get(None)
-    if context is None and _of_this_process:
-        context = _of_this_process[0]
-    if context is None:
+    found = _of_this_run.get(None)
+    if found is None and _of_this_process:
+        found = _of_this_process[0]
+    if found is None:
         raise RuntimeError("no run here: current() works inside a task that the scheduler runs")
-    return context
+    if not isinstance(found, RunContext):
+        found = found.context()
+        _of_this_run.set(found)
+    return found
 
 
-def make_current(context: RunContext) -> None:
-    """For good: to be called in a context that is the run's own."""
-    _of_this_run.set(context)
+# For good: to be called in a context that is the run's own.
+make_current: Callable[[RunContext | Maker], object] = _of_this_run.set
 
 
 class running:

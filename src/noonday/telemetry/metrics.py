@@ -18,7 +18,7 @@ from noonday.domain.job import Job, JobId, Lane
 from noonday.domain.outcome import Cancelled, Completed, Failed, Outcome, TimedOut
 from noonday.ports import Claim
 from noonday.store.backlog import Backlog
-from noonday.telemetry.series import Bounded, Labels, Level, Spread, Tally
+from noonday.telemetry.series import Bounded, Labels, Level, Notes, Spread, Tally
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 MOST: Final = 200  # values each of source_id and domain; all further ones are `other`
@@ -95,6 +95,8 @@ class Metrics(Collector):
             *(self._fired, self._matched, self._breakers, self._trips, self._attempts, self._losses),
             *(self._skips, self._retries, self._late),
         )
+        self._begun = Notes(self._count_begun)
+        self._over = Notes(self._count_over)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -118,20 +120,34 @@ class Metrics(Collector):
         """Only a first attempt tells of the scheduler: later ones wait for a reason of their own."""
         execution = claim.execution
         if execution.attempt == 1 and execution.cause is Cause.SCHEDULE:
-            self._late.add(_WAYS[execution.lane, execution.road], late.total_seconds())
+            self._begun.add((execution.lane, execution.road, late))
 
-    def ended(self, claim: Claim, outcome: Outcome, took: timedelta) -> None:
+    def ended(self, claim: Claim, outcome: Outcome, took: float) -> None:
         status = _STATUS.get(type(outcome))
         if status is None:
             return
-        source = self._source(claim.job.source_id)
-        self._executed.add((status, source))
-        self._took.add((source,), took.total_seconds())
-        if type(outcome) is Completed:
+        self._over.add((status, claim.job.source_id, took))
+        if status == "completed":
             return
         again = isinstance(outcome, TimedOut) or (isinstance(outcome, Failed) and outcome.retryable)
         if again and claim.execution.failures < claim.job.retry.max_retries:
             self._retries.add()
+
+    def _count_begun(self, notes: list[tuple[Lane, Road, timedelta]]) -> None:
+        spans: dict[Labels, list[float]] = {}
+        for lane, road, late in notes:
+            spans.setdefault(_WAYS[lane, road], []).append(late.total_seconds())
+        for labels, found in spans.items():
+            self._late.add(labels, found)
+
+    def _count_over(self, notes: list[tuple[str, str | None, float]]) -> None:
+        spans: dict[tuple[str, str | None], list[float]] = {}
+        for status, source_id, took in notes:
+            spans.setdefault((status, source_id), []).append(took)
+        for (status, source_id), found in spans.items():
+            source = self._source(source_id)
+            self._executed.add((status, source), len(found))
+            self._took.add((source,), found)
 
     def progressed(self, execution: Execution, fraction: float | None, message: str | None) -> None:
         pass  # of interest to those who watch a run, not to those who count
@@ -164,6 +180,8 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
+        self._begun.count()
+        self._over.count()
         for series in self._series:
             yield series.family()
         yield from self._own(self._standing())

@@ -1,11 +1,12 @@
-"""Time series as plain numbers: counting costs a dictionary look-up; the exposition is made at the scrape."""
+"""Time series as plain numbers: what happens is noted, counted by the hundred, and shown at the scrape."""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, TypeVar
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
@@ -13,6 +14,9 @@ from prometheus_client.utils import floatToGoString
 Labels = tuple[str, ...]
 OTHER: Final = "other"
 _LONGEST = 200  # characters of a label's value
+_MOST_NOTES: Final = 500
+
+T = TypeVar("T")
 
 
 class Bounded:
@@ -30,6 +34,26 @@ class Bounded:
         if len(self._known) > self._most:  # the empty one is not counted
             return OTHER
         return self._known.setdefault(value, value[:_LONGEST])
+
+
+class Notes(Generic[T]):
+    """What is yet to be counted, noted from any thread: a note costs an append, and a lock is for many."""
+
+    def __init__(self, count: Callable[[list[T]], None]) -> None:
+        self._count = count
+        self._notes: deque[T] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, note: T) -> None:
+        self._notes.append(note)
+        if len(self._notes) >= _MOST_NOTES:
+            self.count()
+
+    def count(self) -> None:
+        """All of them, before somebody looks; when this returns no earlier note waits."""
+        with self._lock:
+            notes = self._notes
+            self._count([notes.popleft() for _ in range(len(notes))])
 
 
 class Tally:
@@ -84,13 +108,15 @@ class Spread:
         """A count for each bucket, and the sum at the end."""
         return [0.0] * (len(self._bounds) + 2)
 
-    def add(self, labels: Labels, value: float) -> None:
+    def add(self, labels: Labels, values: Iterable[float]) -> None:
         with self._lock:
             cell = self._cells.get(labels)
             if cell is None:
                 cell = self._cells[labels] = self._cell()
-            cell[bisect_left(self._bounds, value)] += 1
-            cell[-1] += value
+            bounds = self._bounds
+            for value in values:
+                cell[bisect_left(bounds, value)] += 1
+                cell[-1] += value
 
     def family(self) -> HistogramMetricFamily:
         made = HistogramMetricFamily(self._name, self._text, labels=self._labels)
