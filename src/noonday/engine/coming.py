@@ -16,9 +16,16 @@ from noonday.engine.held import Held
 class Coming:
     """Gives back each claim at its moment or right behind it, never before."""
 
-    def __init__(self, clock: Clock, come: Callable[[Sequence[Held]], None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        come: Callable[[Sequence[Held]], None],
+        hasten: Callable[[bool], None] | None = None,  # told when some begin to wait, and when none do
+    ) -> None:
         self._clock = clock
         self._come = come
+        self._hasten = hasten
+        self._near = False
         self._heap: list[tuple[datetime, int, Held]] = []
         self._serial = count()
         self._alarm: asyncio.TimerHandle | None = None
@@ -60,7 +67,11 @@ class Coming:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._heap:
+        near = bool(self._heap)
+        if near is not self._near and self._hasten is not None:
+            self._near = near
+            self._hasten(near)
+        if near:
             left = (self._heap[0][0] - now).total_seconds()
             # Event loops count in milliseconds: a part of one would be no wait at all.
             self._alarm = asyncio.get_running_loop().call_later(ceil(left * 1000) / 1000, self._ring)

@@ -17,6 +17,7 @@ from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.job import Job
 from noonday.engine.acker import Acker
 from noonday.engine.breakers import Breakers
+from noonday.engine.breath import hasten
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
 from noonday.engine.doubts import Doubts
@@ -82,6 +83,7 @@ class EngineConfig:
     keep_events: int = 10_000
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     timers: bool = True
+    own_process: bool = False  # it may say how soon the interpreter changes hands
 
     @property
     def reach(self) -> timedelta:
@@ -210,6 +212,7 @@ class Engine:
             telemetry=around.telemetry,
             size=config.slots,
             pressed=db.answered,
+            hasten=hasten if config.own_process else None,
         )
         self.worker = Worker(
             db=db,

@@ -61,6 +61,7 @@ class Slots:
         size: int,
         most: int = 500,
         pressed: Callable[[], bool] | None = None,  # does a thread of the store wait for the interpreter?
+        hasten: Callable[[bool], None] | None = None,  # told whether runs wait for their moment
     ) -> None:
         self.size = size
         self.draining = False
@@ -75,7 +76,7 @@ class Slots:
         self._breath = Breath(pressed)
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
-        self._coming = Coming(clock, self._come)
+        self._coming = Coming(clock, self._come, hasten)
         self._reserved = 0
         self._unclaimed = asyncio.Event()  # set while no claim is on its way
         self._unclaimed.set()

@@ -176,6 +176,7 @@ def _engine_config(settings: Settings) -> EngineConfig:
         configured_id=settings.instance_id is not None,
         roles=frozenset(map(Role, settings.running_roles)),
         slots=settings.workers,
+        own_process=True,
         queue_batch=settings.queue_batch_size,
         lease=settings.lease_ttl,
         lookahead=settings.lookahead,

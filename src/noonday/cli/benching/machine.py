@@ -103,6 +103,7 @@ async def running(place: Place, slots: int) -> AsyncIterator[Machine]:
         instance_id=made_up_id(),
         roles=frozenset({Role.SCHEDULER, Role.WORKER}),
         slots=slots,
+        own_process=True,
         keep_runs=_ALL,
     )
     async with assembled(
