@@ -6,19 +6,20 @@ import resource
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from noonday.control.outputs import Outputs, Reading
-from noonday.domain.execution import ExecutionId, ExecutionState
+from noonday.domain.execution import ExecutionState
 from noonday.domain.job import RetryPolicy
 from noonday.domain.output import HEAD, TAIL
 from noonday.domain.schedule import Immediate
 from noonday.domain.target import CommandTarget, PythonTarget
 from noonday.store import events
 from noonday.store.events import Event
-from noonday.store.executions import Ending
+from noonday.store.executions import Ends
 from noonday.store.trying import CommitUnknown
 from noonday.targets.tasks import RunContext, current
 from noonday.testing import ManualInstance
@@ -144,9 +145,9 @@ async def test_the_end_is_told_behind_the_last_words(
     found: list[str] = []
     write = settler._write
 
-    async def look(endings: Sequence[Ending]) -> set[ExecutionId]:
-        found.extend([text_of(await outputs(scheduler).read(one.execution_id)) for one in endings])
-        return await write(endings)
+    async def look(batch: Sequence[Any]) -> Ends:
+        found.extend([text_of(await outputs(scheduler).read(one.ending.execution_id)) for one in batch])
+        return await write(batch)
 
     monkeypatch.setattr(settler, "_write", look)
 

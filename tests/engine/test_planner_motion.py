@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from noonday.domain import planning
 from noonday.domain.execution import ExecutionState, SkipReason
 from noonday.domain.job import CatchUp, Job, JobState, MisfirePolicy
 from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit, Once
 from noonday.engine import planner as planner_module
-from noonday.store import audit
+from noonday.store import audit, jobs
 from noonday.testing import ManualInstance
 from tests.factories import at
 
@@ -159,6 +161,54 @@ async def test_it_plans_more_jobs_than_fit_into_one_transaction(scheduler: Manua
         await scheduler.add(f"job-{number}", Immediate(), "work")
     await scheduler.engine.planner.run_once()
     assert scheduler.engine.counters.planned == 8
+
+
+async def test_jobs_with_many_runs_are_planned_a_few_at_a_time(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While they are planned nobody claims of them, and to plan all of them takes long."""
+    planner = scheduler.engine.planner
+    planner._config = planner_module.PlannerConfig(batch=50, runs=40)
+    asked: list[int] = []
+    due = jobs.due
+
+    def looking(conn: Connection, before: datetime, limit: int) -> list[Any]:
+        asked.append(limit)
+        return due(conn, before, limit)
+
+    monkeypatch.setattr("noonday.engine.planner.jobs.due", looking)
+    policy = MisfirePolicy(catch_up=CatchUp.ALL, coalesce=False)
+    every = Interval(count=1, unit=IntervalUnit.MINUTES)
+    for number in range(60):
+        await scheduler.add(f"job-{number}", every, "work", misfire=policy)
+    scheduler.clock.advance(minutes=10)  # nobody planned meanwhile
+    await planner.run_once()
+    assert asked[0] == 40
+    assert set(asked[1:]) == {4}
+    assert scheduler.engine.counters.planned == 600
+
+
+async def test_it_looks_more_often_where_much_is_due(scheduler: ManualInstance) -> None:
+    """Each time for about a batch, instead of several of them one after the other."""
+    planner = scheduler.engine.planner
+    planner._config = planner_module.PlannerConfig(batch=5)
+    later = Interval(count=1, unit=IntervalUnit.HOURS)
+
+    async def next_look() -> timedelta:
+        wish = await planner.run_once()
+        assert isinstance(wish, datetime)
+        return wish - scheduler.clock.now()
+
+    for number in range(20):
+        await scheduler.add(f"now-{number}", Immediate(), "work")
+    await scheduler.add("soon", Once(run_at=scheduler.clock.now() + timedelta(seconds=2.05)), "work")
+    usual = planner._config.lookahead / 4
+    assert await next_look() < usual / 3
+    scheduler.clock.advance(hours=1)
+    await scheduler.add("later", later, "work")
+    await scheduler.add("soon again", Once(run_at=scheduler.clock.now() + timedelta(seconds=2.05)), "work")
+    await planner.run_once()
+    assert planner._wait == usual, "it has calmed down"
 
 
 async def test_it_catches_up_every_instant_of_a_long_outage_when_asked(scheduler: ManualInstance) -> None:

@@ -18,7 +18,7 @@ from noonday.domain.outcome import Completed, Result
 from noonday.domain.schedule import Immediate
 from noonday.store import executions, history
 from noonday.store.database import CommitUnknown
-from noonday.store.executions import Ending
+from noonday.store.executions import Ending, Ends
 from noonday.testing import ManualInstance
 
 T = TypeVar("T")
@@ -202,10 +202,10 @@ async def test_it_does_not_let_one_ending_hold_back_the_others(
 
     original = executions.settle_held
 
-    def patched(conn: Connection, endings: list[Ending], now: Any, chance: float = 0.0) -> Any:
+    def patched(conn: Connection, endings: list[Ending], now: Any, **more: Any) -> Any:
         if any(e.execution_id in poison and isinstance(e.outcome, Completed) for e in endings):
             raise ValueError("this result cannot be written")
-        return original(conn, endings, now, chance)
+        return original(conn, endings, now, **more)
 
     monkeypatch.setattr("noonday.engine.settler.executions.settle_held", patched)
     await start(scheduler, 5, retry=RetryPolicy(max_retries=0))
@@ -252,3 +252,62 @@ async def test_it_refuses_an_ending_with_a_wrong_token(
     await settler.run_once()
     assert answers == [False]
     assert await states(scheduler) == [ExecutionState.RUNNING]
+
+
+async def test_what_is_left_goes_on_waiting_and_is_waited_for_in_the_end(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody holds a job whenever its end is told; the others do not wait for it."""
+
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    original = executions.settle_held
+    waited: list[bool] = []
+    busy: list[str] = []
+
+    def patched(conn: Connection, endings: list[Ending], now: Any, *, wait: bool, **more: Any) -> Ends:
+        waited.append(wait)
+        free = [one for one in endings if wait or one.execution_id not in busy]
+        done, _ = original(conn, free, now, wait=wait, **more)
+        return Ends(done, {one.execution_id for one in endings} - {one.execution_id for one in free})
+
+    monkeypatch.setattr("noonday.engine.settler.executions.settle_held", patched)
+    await start(scheduler, 3)
+    await until_waiting(scheduler, 3)
+    settler = scheduler.engine.settler
+    busy.append(settler._waiting[1].ending.execution_id)
+    await settler.run_once()
+    assert sorted(await states(scheduler)) == ["completed", "completed", "running"]
+    assert [one.ending.execution_id for one in settler._waiting] == busy
+    assert scheduler.engine.counters.refused == 0
+    while len(settler):
+        await settler.run_once()
+    assert waited == [False] * 10 + [True]
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 3
+    await asyncio.wait_for(settler.drained(), 10)
+    assert scheduler.engine.counters.settled == 3
+
+
+async def test_a_claim_that_took_ends_along_leaves_what_it_could_not_settle(
+    scheduler: ManualInstance,
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        pass
+
+    await start(scheduler, 3)
+    await until_waiting(scheduler, 3)
+    settler = scheduler.engine.settler
+    lent = settler.lend()
+    first, second, third = (one.ending.execution_id for one in lent)
+    ends = await scheduler.db.write(settler.work([lent[0], lent[2]]))
+    settler.carried(lent, Ends(ends.settled, {second}))
+    assert [one.ending.execution_id for one in settler._waiting] == [second]
+    await settler.run_once()
+    await settler.run_once()  # the claim's company is over
+    scheduler.clock.advance(seconds=1)
+    await settler.run_once()
+    assert {first, third} == ends.settled
+    assert await states(scheduler) == [ExecutionState.COMPLETED] * 3

@@ -123,7 +123,7 @@ def ended(db: Database, case: Case, *, by_runner: bool) -> dict[str, Any]:
         endings.append(replace(made, claim=claimed) if by_runner else made)
     if by_runner:
         done = db.write_now(lambda conn: executions.settle_held(conn, endings, NOON + MINUTE, 0.5))
-        assert done == {one.execution_id for one in endings}
+        assert done == ({one.execution_id for one in endings}, set())
     else:
         settlements = db.write_now(lambda conn: executions.settle(conn, endings, NOON + MINUTE, 0.5))
         assert len(settlements) == len(endings)
@@ -157,7 +157,7 @@ def test_an_end_that_comes_too_late_changes_nothing(db: Database) -> None:
     settle(db, [ending(first)])
     before = everything(db, Case([job], [], []))
     late = [replace(ending(first), claim=first), replace(ending(second), token="stolen", claim=second)]
-    assert db.write_now(lambda conn: executions.settle_held(conn, late, NOON + MINUTE)) == set()
+    assert db.write_now(lambda conn: executions.settle_held(conn, late, NOON + MINUTE)).settled == set()
     assert everything(db, Case([job], [], [])) == before
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
 from noonday.clock import Clock
-from noonday.domain.execution import ExecutionId
 from noonday.engine.doubts import Doubts
 from noonday.engine.settler import Settler
 from noonday.ports import Claim
-from noonday.store.executions import ClaimOrder, Ending, settle_held
+from noonday.store.executions import ClaimOrder, Ends
 
 T = TypeVar("T")
 _LATELY: Final = 1.0  # seconds
@@ -48,24 +47,18 @@ class Meetings:
         carried = self._settler.lend()
         if not carried:
             return await self._doubts.claim(order, work, serially=True)
-        endings = [one.ending for one in carried]
+        both = partial(self._both, self._settler.work(carried), work)
         try:
-            done, made = await self._doubts.claim(
-                order, partial(self._both, endings, order, work), serially=True
-            )
+            ends, made = await self._doubts.claim(order, both, serially=True)
         except BaseException:
             self._settler.take_back(carried)
             raise
-        self._ended = frozenset(ending.claim.job.id for ending in endings if ending.claim is not None)
-        self._settler.carried(carried, done)
+        told = (one.ending.claim for one in carried)
+        self._ended = frozenset(claim.job.id for claim in told if claim is not None)
+        self._settler.carried(carried, ends)
         return made
 
     def _both(
-        self,
-        endings: Sequence[Ending],
-        order: ClaimOrder,
-        work: Callable[[Connection], T],
-        conn: Connection,
-    ) -> tuple[set[ExecutionId], T]:
-        done = settle_held(conn, endings, order.now, self._settler.chance())
-        return done, work(conn)
+        self, settle: Callable[[Connection], Ends], work: Callable[[Connection], T], conn: Connection
+    ) -> tuple[Ends, T]:
+        return settle(conn), work(conn)

@@ -30,7 +30,8 @@ class PlannerConfig:
     lookahead: timedelta = timedelta(seconds=2)  # a job has its turn so long before it is due
     reach: timedelta = timedelta(seconds=8)  # at most: so far it is planned then, and an edit takes it back
     check_interval: timedelta = timedelta(seconds=60)  # the slow safety poll
-    batch: int = 250  # jobs; while they are planned nobody claims their runs
+    batch: int = 250  # jobs at most in one transaction
+    runs: int = 500  # of them, as far as one can tell: while they are planned nobody claims of those jobs
     cap: int = 1000  # instants of one job per transaction
 
 
@@ -38,6 +39,7 @@ class PlannerConfig:
 class Pass:
     """What one transaction did."""
 
+    jobs: int
     planned: int
     more: bool
     next_due_at: datetime | None
@@ -50,6 +52,8 @@ class Planner(Actor):
 
     A job that fires often is planned for several fires at once: to lock its row and move it on costs more
     than a fire. How far differs from batch to batch, so that jobs of one batch do not all come again at once.
+    What is claimed of a job waits while it is planned: where many fires are due it looks more often, each
+    time for about a batch, instead of holding all of them for long.
     """
 
     name = "planner"
@@ -75,26 +79,37 @@ class Planner(Actor):
         self._counters = counters
         self._config = config
         self._chance = chance
+        self._runs_of_each = 1.0  # of the jobs of the newest batch
+        self._wait = self._longest_wait = config.lookahead / 4
 
     async def run_once(self) -> Wish:
+        looked_at = 0
         while True:
             now = self.clock.now()
             done = await self._db.write(partial(self._plan_batch, now, self._far(), self._feeder.lanes))
+            looked_at += done.jobs
+            if done.planned:
+                self._runs_of_each = done.planned / done.jobs
             self._feeder.pledge(done.pledges)
             self._counters.planned += done.planned
             for job, fires in done.fires:
                 self._telemetry.planned(job, fires)
             self._counters.last_check_at = now
             if not done.more:
+                self._wait = min(self._longest_wait, self._wait * self._batch / max(1, looked_at))
                 return self._next_look(done.next_due_at, now)
+
+    @property
+    def _batch(self) -> int:
+        """So many jobs have about as many runs as one transaction shall plan."""
+        return max(1, min(self._config.batch, int(self._config.runs / self._runs_of_each)))
 
     def _next_look(self, next_due_at: datetime | None, now: datetime) -> datetime:
         """Everything up to now + lookahead is planned: a little waiting makes a batch and delays nothing."""
         safety = now + self._config.check_interval
         if next_due_at is None:
             return safety
-        earliest = now + self._config.lookahead / 4
-        return min(max(next_due_at - self._config.lookahead, earliest), safety)
+        return min(max(next_due_at - self._config.lookahead, now + self._wait), safety)
 
     def _far(self) -> Facts:
         nearest = (self._config.lookahead + self._config.reach) / 2
@@ -104,10 +119,11 @@ class Planner(Actor):
     def _plan_batch(self, now: datetime, facts: Facts, fed: Collection[Lane], conn: Connection) -> Pass:
         self._fence(conn)
         horizon = now + self._config.lookahead
-        due = jobs.due(conn, horizon, self._config.batch)
+        limit = self._batch
+        due = jobs.due(conn, horizon, limit)
         plans: list[tuple[Due, Plan]] = []
         ended: dict[str, Job] = {}
-        more = len(due) == self._config.batch
+        more = len(due) == limit
         for one in due:
             made = self._plan(conn, one.job, facts, now)
             if made is None:
@@ -120,7 +136,7 @@ class Planner(Actor):
         planned, pledges = executions.plan_due(conn, plans, now, fed)
         rest(conn, ended, now)
         fires = [(one.job, len(made.fires)) for one, made in plans]
-        return Pass(planned, more, jobs.next_due_at(conn), pledges, fires)
+        return Pass(len(due), planned, more, jobs.next_due_at(conn), pledges, fires)
 
     def _plan(self, conn: Connection, job: Job, facts: Facts, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
+from typing import Final
 
 import structlog
 from sqlalchemy import Connection
@@ -20,11 +21,12 @@ from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish, first_line, is_outage
 from noonday.store import executions, history
 from noonday.store.database import Database
-from noonday.store.executions import Ending
+from noonday.store.executions import Ending, Ends
 
 log = structlog.get_logger(__name__)
 
 Then = Callable[[bool], None]  # told that it is durable: True, or False when its token was dead
+_OFTEN: Final = 10  # times that an ending may be left: then its job is waited for
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +35,7 @@ class _Waiting:
     attempt: int
     then: Then
     tried: bool = False  # a commit failed, so that its outcome is not known
+    left: int = 0  # how often, because somebody else held its job
 
 
 class Settler(Actor):
@@ -76,12 +79,22 @@ class Settler(Actor):
         self._lent = True
         return list(islice(self._waiting, self._batch))
 
-    def carried(self, batch: Sequence[_Waiting], done: Collection[ExecutionId]) -> None:
-        """They are durable, those in `done` as they were told. Another claim may come for the next ones: what
+    def work(self, batch: Sequence[_Waiting]) -> Callable[[Connection], Ends]:
+        """What makes these durable, all that somebody else does not stand in the way of."""
+        return partial(
+            executions.settle_held,
+            endings=[one.ending for one in batch],
+            now=self.clock.now(),
+            chance=self.chance(),
+            wait=any(one.left >= _OFTEN for one in batch),
+        )
+
+    def carried(self, batch: list[_Waiting], ends: Ends) -> None:
+        """They are durable, except for those that were left. Another claim may come for the next ones: what
         follows these is seen to behind it."""
         self._lent, self._left_until = False, self.clock.monotonic() + self._company.total_seconds()
-        self._take_out(batch)
-        settled = [one.ending.execution_id in done for one in batch]
+        batch = self._take_out(batch, ends.left)
+        settled = [one.ending.execution_id in ends.settled for one in batch]
         asyncio.get_running_loop().call_soon(self._after, batch, settled)
 
     def take_back(self, batch: Sequence[_Waiting]) -> None:
@@ -108,16 +121,24 @@ class Settler(Actor):
             if self._lent or (self.clock.monotonic() < self._left_until and not self._waiting[0].tried):
                 return self._company
             batch = list(islice(self._waiting, self._batch))
-            done = await self._commit(batch)
-            self._take_out(batch)
-            self._after(batch, done)
             full = len(batch) == self._batch
+            done, left = await self._commit(batch)
+            batch = self._take_out(batch, left)
+            self._after(batch, [one.ending.execution_id in done for one in batch])
         # Those that ended meanwhile have company in a moment.
         return timedelta() if self._waiting else None
 
-    def _take_out(self, batch: Sequence[_Waiting]) -> None:
+    def _take_out(self, batch: list[_Waiting], left: Collection[ExecutionId]) -> list[_Waiting]:
+        """The batch without those that were left, which go on waiting, before all others."""
         for _ in batch:
             self._waiting.popleft()
+        if not left:
+            return batch
+        staying = [one for one in batch if one.ending.execution_id in left]
+        for one in staying:
+            one.left += 1
+        self._waiting.extendleft(reversed(staying))
+        return [one for one in batch if one.ending.execution_id not in left]
 
     def _after(self, batch: Sequence[_Waiting], done: Sequence[bool]) -> None:
         self._counters.settled += sum(done)
@@ -128,25 +149,24 @@ class Settler(Actor):
         if not self._waiting:
             self._idle.set()
 
-    async def _commit(self, batch: Sequence[_Waiting]) -> list[bool]:
+    async def _commit(self, batch: Sequence[_Waiting]) -> Ends:
         self._committing = True
         try:
-            done = await self._write([one.ending for one in batch])
-            again = [one for one in batch if one.tried and one.ending.execution_id not in done]
+            done, left = await self._write(batch)
+            again = [one for one in batch if one.tried and one.ending.execution_id not in done | left]
             done |= await self._db.read(partial(_settled_before, again)) if again else set()
         except Exception as exc:
             for one in batch:
                 one.tried = True
             if is_outage(exc):
                 raise
-            return [await self._alone(one, exc) for one in batch]
+            return Ends({one.ending.execution_id for one in batch if await self._alone(one, exc)})
         finally:
             self._committing = False
-        return [one.ending.execution_id in done for one in batch]
+        return Ends(done, left)
 
-    async def _write(self, endings: Sequence[Ending]) -> set[ExecutionId]:
-        work = partial(executions.settle_held, endings=endings, now=self.clock.now(), chance=self.chance())
-        return await self._db.write(work, serially=True)
+    async def _write(self, batch: Sequence[_Waiting]) -> Ends:
+        return await self._db.write(self.work(batch), serially=True)
 
     async def _alone(self, one: _Waiting, why: Exception) -> bool:
         """One ending that the database refuses must not keep the others from theirs."""
@@ -154,7 +174,7 @@ class Settler(Actor):
         plain = replace(one.ending, outcome=Failed(error=error, retryable=False))
         for ending in (one.ending, plain):
             try:
-                return bool(await self._write([ending]))
+                return bool((await self._write([replace(one, ending=ending, left=_OFTEN)])).settled)
             except Exception as exc:
                 if is_outage(exc):
                     raise

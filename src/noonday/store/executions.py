@@ -15,7 +15,7 @@ from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
 from noonday.store.planning import plan, plan_due
 from noonday.store.reading import may_be_id
-from noonday.store.settling import Ending, settle, settle_held
+from noonday.store.settling import Ending, Ends, settle, settle_held
 from noonday.store.tables import executions
 from noonday.store.unplanning import unplan
 from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
@@ -23,6 +23,7 @@ from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
 __all__ = [
     "ClaimOrder",
     "Ending",
+    "Ends",
     "Taken",
     "cancel_of_job",
     "claim",

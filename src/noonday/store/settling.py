@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
@@ -70,26 +70,43 @@ def settle(
     return settling.done
 
 
-def settle_held(
-    conn: Connection, endings: Sequence[Ending], now: datetime, chance: float = 0.0
-) -> set[ExecutionId]:
-    """As `settle`, for endings told by those who ran them; the ids of those that were not stale.
+class Ends(NamedTuple):
+    """What became of endings that were told together."""
 
-    Most runs succeed: of those only the tokens are compared.
+    settled: set[ExecutionId]  # those that were not stale
+    left: Set[ExecutionId] = frozenset()  # of jobs that somebody else holds: to be told again
+
+
+def settle_held(
+    conn: Connection, endings: Sequence[Ending], now: datetime, chance: float = 0.0, *, wait: bool = True
+) -> Ends:
+    """As `settle`, for endings told by those who ran them. Most runs succeed: of those only the tokens are
+    compared.
+
+    Without `wait`, those of jobs that somebody else holds are left: whoever waits for one job holds others
+    meanwhile, and claims pass by them. If none of their jobs is free it waits all the same, holding nothing.
     """
     told = {ending.execution_id: ending for ending in endings}
     if not told:
-        return set()
-    settling = _begin(conn, told, now)
-    settling.judge(settling.succeed(told.values()), chance)
+        return Ends(set())
+    settling = _begin(conn, told, now, wait)
+    left = {one.execution_id for one in told.values() if settling.lacks(one)}
+    settling.judge(settling.succeed(one for one in told.values() if one.execution_id not in left), chance)
     settling.write()
-    return {one.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
+    settled = {one.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
+    return Ends(settled, left)
 
 
-def _begin(conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime) -> _Settling:
+def _begin(
+    conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime, wait: bool = True
+) -> _Settling:
     concerned = _concerned(conn, told)
     edges = chains.below(conn, concerned)
-    rows = _lock_jobs(conn, concerned | chains.followers(edges))
+    wanted = concerned | chains.followers(edges)
+    rows = [] if wait else list(_free_jobs(conn, ids=wanted).all())
+    passing = bool(rows)
+    if not passing:
+        rows = list(_jobs_to_lock(conn, ids=wanted).all())
     waited_for = {e.outcome.domain for e in told.values() if isinstance(e.outcome, Deferred)}
     return _Settling(
         conn=conn,
@@ -98,14 +115,31 @@ def _begin(conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime) 
         jobs=_readable(conn, rows, now),
         edges=edges,
         held=breakers.holding(conn, waited_for),
+        passed_by=_passed_by(wanted - {row[0] for row in rows}, edges) if passing else frozenset(),
     )
+
+
+def _passed_by(missing: Collection[str], edges: chains.Edges) -> Collection[str]:
+    """Jobs that lack their own lock or that of one that follows them."""
+    if not missing:
+        return frozenset()
+    above = {parent for parent, under in edges.items() if any(child in missing for child, _ in under)}
+    return above.union(missing)
 
 
 @prepared
 def _jobs_to_lock(dialect: Answers) -> Select[Any]:
+    return dialect.locked(_to_lock(dialect), jobs)
+
+
+@prepared
+def _free_jobs(dialect: Answers) -> Select[Any]:
+    return dialect.skip_locked(_to_lock(dialect), jobs)
+
+
+def _to_lock(dialect: Answers) -> Select[Any]:
     """Always in the same order: nobody waits in a circle."""
-    query = select(*KEPT, *LOCKED).where(dialect.listed(jobs.c.id, "ids")).order_by(jobs.c.id)
-    return dialect.locked(query, jobs)
+    return select(*KEPT, *LOCKED).where(dialect.listed(jobs.c.id, "ids")).order_by(jobs.c.id)
 
 
 @prepared
@@ -123,10 +157,6 @@ def _concerned(conn: Connection, told: Mapping[ExecutionId, Ending]) -> set[str]
     job_ids: set[str] = {one.claim.job.id for one in told.values() if one.claim is not None}
     unknown = [one.execution_id for one in told.values() if one.claim is None]
     return job_ids | set(_job_ids(conn, ids=unknown).scalars()) if unknown else job_ids
-
-
-def _lock_jobs(conn: Connection, job_ids: Collection[str]) -> list[Sequence[Any]]:
-    return list(_jobs_to_lock(conn, ids=job_ids).all())
 
 
 def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
@@ -196,12 +226,17 @@ class _Settling:
     jobs: dict[str, Job]
     edges: chains.Edges  # to those that depend on the jobs or follow them
     held: set[str]  # domains whose circuit breaker is not closed
+    passed_by: Collection[str] = frozenset()  # jobs that somebody else holds, or one that follows them
     dead: set[str] = field(default_factory=set)  # tokens of leases that are over
     succeeded: list[Execution] = field(default_factory=list)  # as they were claimed
     done: list[Settlement] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     given_back: list[dict[str, Any]] = field(default_factory=list)  # numbers of attempts that never began
+
+    def lacks(self, ending: Ending) -> bool:
+        """Must it be told again, because its job is not ours?"""
+        return bool(self.passed_by) and (ending.claim is None or ending.claim.job.id in self.passed_by)
 
     def succeed(self, endings: Iterable[Ending]) -> dict[ExecutionId, Ending]:
         """Of successes only the tokens are looked at, the others are still to be judged. Their rows tell of
