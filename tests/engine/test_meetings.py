@@ -69,11 +69,21 @@ async def test_nobody_takes_anything_along_while_they_do_not_meet(
     scheduler: ManualInstance, ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = Flaky(scheduler, monkeypatch, BOTH)
+    scheduler.clock.advance(seconds=2)  # a backlog on SQLite was a meeting
     await scheduler.engine.worker.run_once()
     assert together.commits == 0
     assert len(scheduler.engine.settler) >= 10
     await scheduler.run_once()
     assert await counted(scheduler) == {"completed": RUNS}
+
+
+async def test_where_one_writes_at_a_time_a_backlog_is_a_meeting(
+    scheduler: ManualInstance, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claims and ends wait for each other anyway, and together they wait for the disk but once."""
+    together = Flaky(scheduler, monkeypatch, BOTH)
+    await scheduler.engine.worker.run_once()  # the claim before it got all that it asked for
+    assert together.commits == int(scheduler.db.one_writer)
 
 
 async def test_the_habit_lasts_as_long_as_they_would_have_met(
@@ -126,13 +136,12 @@ async def test_an_ending_that_cannot_be_kept_holds_back_neither_ends_nor_claims(
 ) -> None:
     poison = scheduler.engine.settler._waiting[3].ending
 
-    def refusing(conn: Connection, endings: list[Ending], now: Any, chance: float = 0.0) -> Any:
+    def refusing(conn: Connection, endings: list[Ending], now: Any, **more: Any) -> Any:
         if poison in endings:
             raise ValueError("this cannot be written")
-        return settle_held(conn, endings, now, chance)
+        return settle_held(conn, endings, now, **more)
 
     monkeypatch.setattr("noonday.engine.settler.executions.settle_held", refusing)
-    monkeypatch.setattr("noonday.engine.meetings.settle_held", refusing)
     meet(scheduler)
     with pytest.raises(ValueError, match="cannot be written"):
         await scheduler.engine.worker.run_once()

@@ -7,9 +7,12 @@ from itertools import cycle, islice
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select
 
 from noonday.store import bulk, dialects
+from noonday.store.columns import instant_text, instant_texts
 from noonday.store.database import Database
 from noonday.store.tables import executions
 from tests.factories import NOON, a_job, an_execution
@@ -112,3 +115,15 @@ def test_a_text_that_sqlite_may_not_keep_does_not_change_on_its_way(odd: str) ->
 )
 def test_arrays_are_written_as_postgresql_reads_them(values: list[Any], text: str) -> None:
     assert bulk.array_text(values) == text
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.datetimes(timezones=st.sampled_from([UTC, ELSEWHERE])).filter(lambda at: at.year > 1)
+        | st.integers(0, 3_000_000).map(lambda past: NOON + timedelta(microseconds=past)),
+        max_size=30,
+    )
+)
+def test_instants_made_into_text_together_are_the_same_as_one_by_one(values: list[datetime | None]) -> None:
+    assert instant_texts(values) == [value and instant_text(value) for value in values]

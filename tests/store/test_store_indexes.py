@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from sqlalchemy import Connection, event
 
 from noonday.domain import search_fields, searching
 from noonday.domain.execution import ExecutionState
-from noonday.domain.job import Lane, Overlap, OverlapPolicy
+from noonday.domain.job import Job, Lane, Overlap, OverlapPolicy
 from noonday.domain.plans import Fire, Plan
-from noonday.store import executions, forecasting, glances, jobs, pauses, zones
+from noonday.store import executions, facts, forecasting, glances, jobs, pauses, zones
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
 from noonday.store.history import ExecutionFilter
@@ -217,3 +218,23 @@ def test_what_is_known_by_its_id_is_not_searched_among_all_that_runs(postgres_db
     assert len(by_id) >= 4
     for told in by_id:
         assert "executions_open_idx" not in told
+
+
+@pytest.mark.parametrize("next_run_at", [None, NOON + MINUTE])
+def test_what_is_open_of_jobs_is_not_searched_among_all_that_is_queued(
+    postgres_db: Database, next_run_at: datetime | None
+) -> None:
+    """As it grew: the statistics tell of a table in which hardly anything ever waited."""
+    db = postgres_db
+    made = [a_job(next_run_at=next_run_at) for _ in range(300)]
+    add(db, *made)
+    db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    plan(db, *(an_execution(job=job, scheduled_for=NOON + n * SECOND) for job in made for n in range(5)))
+    of: dict[str, Job] = {job.id: job for job in made[:100]}
+    told = explained(db, lambda conn: facts.open_work(conn, of))[0]
+    walks = [line.strip() for line in told.splitlines() if "Index Cond" in line]
+    assert len(walks) == 4
+    for walk in walks:
+        assert "state = " in walk
+        assert "job_id = " in walk
+    no_full_scan([told])

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Final
 
 _STARTS: Final = 4
-_BLINDLY: Final = 16  # starts, where nobody knows
 _PAUSE: Final = 0.00002  # seconds; the system makes some more of it, enough for a thread to wake up
 _HASTE, _LEISURE = 0.0005, 0.005  # seconds; the second is the interpreter's own
 
@@ -20,16 +19,15 @@ class Breath:
     """
 
     def __init__(self, wanted: Callable[[], bool] | None) -> None:
-        self._wanted = wanted  # does a thread wait for the interpreter?
-        self._every = _STARTS if wanted else _BLINDLY
+        self._wanted = wanted  # does a thread wait for the interpreter? None: nobody knows
         self._starts = 0
 
     def draw(self) -> None:
         """After each start while more wait."""
         self._starts += 1
-        if self._starts >= self._every:
+        if self._starts >= _STARTS:
             self._starts = 0
-            if self._wanted is None or self._wanted():
+            if self._wanted is not None and self._wanted():
                 time.sleep(_PAUSE)
 
 

@@ -58,6 +58,11 @@ class Answers(Protocol):
         """As `among`, for a statement that is made once: the parameter of this name is given later."""
         ...
 
+    def one_by_one(self, column: Column[Any], name: str, *queries: Select[Any]) -> list[Select[Any]]:
+        """What these find where the column is one of the listed values, to be put together by UNION ALL; each
+        value is looked up by itself, however many rows there are of others."""
+        ...
+
     def many(self, values: Collection[str]) -> Any:
         """The value of such a parameter."""
         ...

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from sqlalchemy import Column, Dialect, Table
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from noonday.store.columns import Instant, Json, instant_text
+from noonday.store.columns import Instant, Json, instant_text, instant_texts
 from noonday.store.jsontext import dumps
 
 Values = Mapping[str, Any]
@@ -89,7 +89,13 @@ def _convert(values: Sequence[Any], convert: Converter) -> Sequence[Any]:
     first = values[0]
     if _alike(values, convert):  # as most columns of a batch
         return [convert(first)] * len(values)
-    return [convert(value) for value in values]
+    return _converted(values, convert)
+
+
+def _converted(values: Sequence[Any], convert: Converter) -> Sequence[Any]:
+    if convert is _plain:
+        return values
+    return instant_texts(values) if convert is _text_or_none else [convert(value) for value in values]
 
 
 @lru_cache(maxsize=256)
@@ -265,5 +271,5 @@ def _divided(
         if _alike(values, convert):
             shared[name] = convert(values[0])
         else:
-            single[name] = [convert(value) for value in values] if convert is not _plain else values
+            single[name] = _converted(values, convert)
     return shared, single

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +15,7 @@ from sqlalchemy.types import TypeEngine
 
 from noonday.store.jsontext import Unreadable, dumps, loads
 
+_LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
 _REMEMBERED: Final = 16_384  # instants; a run's moment is written in half a dozen places
 
 
@@ -24,6 +25,24 @@ def instant_text(value: datetime) -> str:
     if value.tzinfo is not UTC:
         value = value.astimezone(UTC)
     return value.isoformat(" ", "microseconds")[:26]
+
+
+def instant_texts(values: Iterable[datetime | None]) -> list[str | None]:
+    """As `instant_text`, of many that lie close together: what those of one second share is made once."""
+    made: list[str | None] = []
+    second, shared = _LONG_AGO, ""
+    for value in values:
+        if value is None:
+            made.append(None)
+            continue
+        past = value - second
+        if past.seconds or past.days:
+            text = instant_text(value)
+            second, shared = value.replace(microsecond=0), text[:20]
+            made.append(text)
+        else:
+            made.append(f"{shared}{past.microseconds:06d}")
+    return made
 
 
 def read_instant(value: Any) -> Any:

@@ -42,13 +42,14 @@ class Database:
         self.origin = os.urandom(6).hex()  # marks our own notices
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
         self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
+        self.one_writer = self.dialect == "sqlite"
         # Does a thread here have its answer and wait for the interpreter? Of a file nobody knows.
         self.answered: Callable[[], bool] | None = None
         self._reach = Reach()
         self._serial = threading.Lock()  # a courtesy: the rows themselves say who may change them
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
-        if self.dialect == "sqlite":
+        if self.one_writer:
             self._writer = make_engine(self.url, self.options)
             self._writers = ThreadPoolExecutor(1, "noonday-writer")
             if in_memory(self.url):

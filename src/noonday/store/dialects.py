@@ -30,9 +30,12 @@ from sqlalchemy import (
     false,
     func,
     literal,
+    literal_column,
     null,
     select,
+    true,
     type_coerce,
+    union_all,
 )
 from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql
@@ -40,7 +43,7 @@ from sqlalchemy.dialects import postgresql
 from noonday.store import bulk
 from noonday.store.answers import Answers, Passes
 from noonday.store.bulk import Change, Columns, Values
-from noonday.store.jsontext import dumps
+from noonday.store.jsontext import dumps, loads
 
 __all__ = ["CHANNEL", "POSTGRES", "SQLITE", "Answers", "Postgres", "Sqlite", "of"]
 
@@ -81,6 +84,9 @@ class Sqlite:
     def listed(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         items = func.json_each(bindparam(name, type_=Text)).table_valued("value")
         return column.in_(select(items.c.value))
+
+    def one_by_one(self, column: Column[Any], name: str, *queries: Select[Any]) -> list[Select[Any]]:
+        return [query.where(self.listed(column, name)) for query in queries]  # it never does otherwise
 
     def many(self, values: Collection[str]) -> Any:
         return dumps(list(values))
@@ -141,9 +147,13 @@ class Sqlite:
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
     ) -> Collection[str]:
-        query = f"SELECT id, lease_token FROM {table.name} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
-        found = {row[0]: row[1] for row in conn.exec_driver_sql(query, (self.many(tokens),)).all()}
-        held = [found.get(row_id) == token for row_id, token in tokens.items()]
+        # The few that are not held, all in one row: with each row the interpreter would change hands.
+        query = (
+            f"SELECT json_group_array(u.key) FROM json_each(?) AS u LEFT JOIN {table.name} AS t "  # noqa: S608
+            "ON t.id = u.key AND t.lease_token = u.value WHERE t.id IS NULL"
+        )
+        lost = set(loads(conn.exec_driver_sql(query, (dumps(tokens),)).scalar_one()))
+        held = [row_id not in lost for row_id in tokens]
         ids = list(compress(tokens, held))
         self.change(conn, table, ids, {name: [*compress(each[name], held)] for name in each}, same)
         return ids
@@ -214,6 +224,16 @@ class Postgres:
 
     def listed(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         return column == any_(bindparam(name, type_=_Listed(column.type)))
+
+    def one_by_one(self, column: Column[Any], name: str, *queries: Select[Any]) -> list[Select[Any]]:
+        # Left to choose, it gathers whatever has the state that is asked for, of everybody, while its
+        # statistics know of little: a backlog would be read at every end. OFFSET 0 leaves it no choice.
+        given = (
+            func.unnest(bindparam(name, type_=_Listed(column.type))).table_valued("value").render_derived()
+        )
+        mine = [query.where(column == given.c.value) for query in queries]
+        found = union_all(*mine).offset(literal_column("0")).lateral()
+        return [select(*found.c).select_from(given.join(found, true()))]
 
     def many(self, values: Collection[str]) -> Any:
         return list(values)

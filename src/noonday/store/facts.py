@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from math import inf
 from typing import Any, Final, NamedTuple
 
@@ -63,8 +64,9 @@ def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
     if not of:
         return {}
     most = _FEW * len(of)
-    last = [job_id for job_id, job in of.items() if job.next_run_at is None]
-    rows = _open_runs(conn, ids=of.keys(), last=last, most=most + 1).all()
+    going = [job_id for job_id, job in of.items() if job.next_run_at is not None]
+    last = of.keys() - going if going else of.keys()
+    rows = _open_runs(conn, ids=of.keys(), going=going, last=last, most=most + 1).all()
     return _told_by(rows, of) if len(rows) <= most else _probed(conn, of)
 
 
@@ -73,13 +75,13 @@ def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
     """One state after the other, each a walk along the index of what is open. What is planned ahead of a job
     that goes on is passed by: there may be much of it, and it tells nothing."""
     columns = executions.c.job_id, executions.c.cause
-    mine = dialect.listed(executions.c.job_id, "ids")
-    running = select(*columns, true(), false()).where(RUNNING, mine)
-    queued = select(*columns, false(), false()).where(QUEUED)
-    forced = queued.where(mine, executions.c.cause.in_(_FORCED))
-    ahead = queued.where(dialect.listed(executions.c.job_id, "last"))
-    pending = select(*columns, false(), _TURN).where(PENDING, mine)
-    return union_all(running, forced, ahead, pending).limit(bindparam("most"))
+    running = select(*columns, true().label("runs"), false().label("turn")).where(RUNNING)
+    queued = select(*columns, false().label("runs"), false().label("turn")).where(QUEUED)
+    forced = queued.where(executions.c.cause.in_(_FORCED))
+    pending = select(*columns, false().label("runs"), _TURN.label("turn")).where(PENDING)
+    parts = {"ids": (running, pending), "going": (forced,), "last": (queued,)}
+    mine = [dialect.one_by_one(executions.c.job_id, name, *queries) for name, queries in parts.items()]
+    return union_all(*chain.from_iterable(mine)).limit(bindparam("most"))
 
 
 def _told_by(rows: Iterable[Sequence[Any]], of: Iterable[str]) -> dict[str, OpenWork]:
