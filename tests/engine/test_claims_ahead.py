@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import pytest
+
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.domain.schedule import Once
 from noonday.engine.coming import Coming
@@ -102,25 +104,54 @@ def test_the_lead_follows_the_claims_within_its_bounds() -> None:
     assert Lead(timedelta()).span == timedelta()
 
 
-async def test_a_drain_gives_back_what_waits_for_its_moment(scheduler: ManualInstance) -> None:
-    ran: list[None] = []
+@pytest.fixture
+async def ran(scheduler: ManualInstance) -> list[datetime]:
+    """When it ran: one that is claimed and due in five milliseconds."""
+    starts: list[datetime] = []
 
     @scheduler.task
     async def work() -> None:
-        ran.append(None)
+        starts.append(scheduler.clock.now())
 
-    due = scheduler.clock.now() + 5 * MS
     scheduler.engine.worker._lead = Lead(100 * MS)
-    await scheduler.add("soon", Once(run_at=due), "work")
+    await scheduler.add("soon", Once(run_at=scheduler.clock.now() + 5 * MS), "work")
     await scheduler.engine.planner.run_once()
     await scheduler.engine.worker.run_once()
     assert (await only(scheduler)).state is ExecutionState.RUNNING
     assert scheduler.engine.slots.waiting == 1
-    draining = asyncio.create_task(scheduler.engine.slots.drain())
+    return starts
+
+
+async def drained(scheduler: ManualInstance, draining: asyncio.Task[None]) -> None:
     async with asyncio.timeout(20):
         while not draining.done():
             await scheduler.engine.settler.run_once()
             await asyncio.sleep(0)
+
+
+async def test_a_drain_lets_what_waits_for_its_moment_start_at_it(
+    scheduler: ManualInstance, ran: list[datetime]
+) -> None:
+    """Given back, it would start when somebody else hears of it: on SQLite up to a second later."""
+    due = scheduler.clock.now() + 5 * MS
+    draining = asyncio.create_task(scheduler.engine.slots.drain())
+    await asyncio.sleep(0.02)  # longer than it would take to be given back
+    assert not draining.done()
+    assert not ran
+    scheduler.clock.advance(seconds=0.005)
+    await drained(scheduler, draining)
+    assert ran == [due]
+    assert (await only(scheduler)).state is ExecutionState.COMPLETED
+
+
+async def test_a_drain_without_patience_gives_back_what_waits_for_its_moment(
+    scheduler: ManualInstance, ran: list[datetime]
+) -> None:
+    due = scheduler.clock.now() + 5 * MS
+    draining = asyncio.create_task(scheduler.engine.slots.drain())
+    await asyncio.sleep(0)
+    scheduler.engine.slots.release()
+    await drained(scheduler, draining)
     run = await only(scheduler)
     assert (run.state, run.available_at, ran) == (ExecutionState.QUEUED, due, [])
 

@@ -149,6 +149,8 @@ class Slots:
     def _come(self, due: Sequence[Held]) -> None:
         self._ready.extend(due)
         self._fill()
+        if self.draining:
+            self.hand_back_what_waits()
 
     async def drain(self) -> None:
         """Claim no more and return when everything that runs here has ended and is durable."""
@@ -172,12 +174,13 @@ class Slots:
         """Stop everything that runs here, to be handed back; `drain` returns when that is done."""
         for held in self.hands.leases:
             held.stop(Stop.SHUTDOWN, self._clock.monotonic())
+        for held in self._coming.clear():
+            self._start(held)
 
     def hand_back_what_waits(self) -> None:
-        """Claims that cannot start soon belong to whoever has a slot for them."""
+        """Claims that cannot start soon belong to whoever has a slot for them. Those whose moment is near
+        stay: others would hear of them too late."""
         now = self._clock.monotonic()
-        if self.draining:
-            self._ready.extend(self._coming.clear())
         while self._ready and (self.draining or now - self._ready[0].waiting_since > LONGEST_WAIT):
             held = self._ready.popleft()
             held.stop(Stop.NO_SLOT, now)
