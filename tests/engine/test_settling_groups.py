@@ -306,8 +306,5 @@ async def test_a_claim_that_took_ends_along_leaves_what_it_could_not_settle(
     settler.carried(lent, Ends(ends.settled, {second}))
     assert [one.ending.execution_id for one in settler._waiting] == [second]
     await settler.run_once()
-    await settler.run_once()  # the claim's company is over
-    scheduler.clock.advance(seconds=1)
-    await settler.run_once()
     assert {first, third} == ends.settled
     assert await states(scheduler) == [ExecutionState.COMPLETED] * 3

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job, Overlap, OverlapPolicy
 from noonday.ports import Claim
-from noonday.store import executions, history
+from noonday.store import executions, history, jobs
 from noonday.store.database import Database
 from noonday.store.executions import Ending, Ends
 from tests.factories import NOON, a_job, an_execution
@@ -113,3 +113,11 @@ def test_a_stale_end_is_neither_settled_nor_left(postgres_db: Database) -> None:
     free, busy = two_running(postgres_db)
     stolen = replace(told(busy), token="stolen")
     assert settle(postgres_db, [told(free), stolen]) == ({free.execution.id}, set())
+
+
+def test_the_end_of_a_job_that_is_gone_is_refused_by_whoever_waits(db: Database) -> None:
+    """Until then nobody can tell it from one that is held."""
+    free, gone = two_running(db)
+    db.write_now(lambda conn: jobs.remove(conn, gone.job.id))
+    assert settle(db, [told(free), told(gone)]) == ({free.execution.id}, {gone.execution.id})
+    assert settle(db, [told(gone)]) == (set(), set())
