@@ -188,6 +188,41 @@ async def test_jobs_with_many_runs_are_planned_a_few_at_a_time(
     assert scheduler.engine.counters.planned == 600
 
 
+async def test_a_crowd_has_its_turn_twice_as_long_before(scheduler: ManualInstance) -> None:
+    planner, due = scheduler.engine.planner, at("2027-01-01T12:00:30Z")
+    planner._config = planner_module.PlannerConfig(crowd=5, batch=2)
+    for number in range(4):
+        await scheduler.add(f"one-{number}", Once(run_at=due), "work")
+    assert await planner.run_once() == due - timedelta(seconds=2)
+    await scheduler.add("one-4", Once(run_at=due + timedelta(milliseconds=50)), "work")
+    assert await planner.run_once() == due - timedelta(seconds=4)
+    scheduler.clock.move_to(due - timedelta(seconds=4.001))
+    await planner.run_once()
+    assert await scheduler.history("one-0") == []
+    scheduler.clock.move_to(due - timedelta(seconds=4))
+    await planner.run_once()
+    for number in range(5):
+        assert len(await scheduler.history(f"one-{number}")) == 1
+
+
+async def test_a_crowd_that_fires_often_is_planned_as_far_beyond_as_few_are(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner = scheduler.engine.planner
+    planner._config = planner_module.PlannerConfig(crowd=2)
+    monkeypatch.setattr(planner, "_chance", lambda: 0.0)
+    for name in ("one", "two"):
+        await scheduler.add(name, SECONDLY, "work")
+    first = await planner.run_once()
+    assert isinstance(first, datetime)
+    planned = len(await scheduler.history("one"))
+    scheduler.clock.move_to(first)
+    second = await planner.run_once()
+    assert isinstance(second, datetime)
+    assert second - first >= timedelta(seconds=3), "it comes as seldom as for others"
+    assert len(await scheduler.history("one")) >= planned + 3
+
+
 async def test_it_looks_more_often_where_much_is_due(scheduler: ManualInstance) -> None:
     """Each time for about a batch, instead of several of them one after the other."""
     planner = scheduler.engine.planner

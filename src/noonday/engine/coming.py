@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
-from itertools import count
 from math import ceil
 
 from noonday.clock import Clock
@@ -26,12 +25,12 @@ class Coming:
         self._come = come
         self._hasten = hasten
         self._near = False
-        self._heap: list[tuple[datetime, int, Held]] = []
-        self._serial = count()
+        self._moments: list[datetime] = []  # a heap
+        self._at: dict[datetime, list[Held]] = {}  # of each of them
         self._alarm: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return sum(map(len, self._at.values()))
 
     def add(self, claimed: Iterable[Held]) -> list[Held]:
         """Those that are due already."""
@@ -41,15 +40,19 @@ class Coming:
             at = held.claim.execution.available_at
             if at is None or at <= now:
                 due.append(held)
+            elif at in self._at:
+                self._at[at].append(held)
             else:
-                heappush(self._heap, (at, next(self._serial), held))
+                self._at[at] = [held]
+                heappush(self._moments, at)
         self._set_alarm(now)
         return due
 
     def clear(self) -> list[Held]:
         """All of them, whatever their moment."""
-        left = [held for _, _, held in sorted(self._heap)]
-        self._heap.clear()
+        left = [held for at in sorted(self._moments) for held in self._at[at]]
+        self._moments.clear()
+        self._at.clear()
         self._set_alarm(self._clock.now())
         return left
 
@@ -57,8 +60,8 @@ class Coming:
         self._alarm = None
         now = self._clock.now()
         due: list[Held] = []
-        while self._heap and self._heap[0][0] <= now:
-            due.append(heappop(self._heap)[2])
+        while self._moments and self._moments[0] <= now:
+            due += self._at.pop(heappop(self._moments))
         self._set_alarm(now)
         if due:
             self._come(due)
@@ -67,11 +70,11 @@ class Coming:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        near = bool(self._heap)
+        near = bool(self._moments)
         if near is not self._near and self._hasten is not None:
             self._near = near
             self._hasten(near)
         if near:
-            left = (self._heap[0][0] - now).total_seconds()
+            left = (self._moments[0] - now).total_seconds()
             # Event loops count in milliseconds: a part of one would be no wait at all.
             self._alarm = asyncio.get_running_loop().call_later(ceil(left * 1000) / 1000, self._ring)

@@ -16,8 +16,10 @@ class Pace:
         self._slots = slots
         self._most = most
         self._average = _START
+        self._known = False
 
     def ran(self, seconds: float) -> None:
+        self._known = True
         weight = 0.5 if seconds > self._average else 0.3
         self._average += (seconds - self._average) * weight
 
@@ -31,6 +33,11 @@ class Pace:
         if self._average > _SOON / 2:
             return 0
         return min(2 * self._most, int(self._slots * _SOON / max(self._average, 0.001)))
+
+    def ahead_of(self, crowd: int) -> int:
+        """The same where so many more may be claimed for one moment, unless runs are known to be slow."""
+        ahead = self.ahead
+        return max(ahead, crowd) if not self._known or ahead >= self._most else ahead
 
 
 _SHORTEST: Final = 0.01  # seconds
@@ -48,6 +55,11 @@ class Lead:
     def took(self, seconds: float) -> None:
         """Long claims are believed at once, short ones in time."""
         self._claim = max(seconds, self._claim * 0.95 + seconds * 0.05)
+
+    @property
+    def claim(self) -> float:
+        """How long one takes, in seconds."""
+        return self._claim
 
     @property
     def span(self) -> timedelta:

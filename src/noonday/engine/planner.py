@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -24,6 +25,8 @@ from noonday.store.jobs import Due
 from noonday.store.notices import JOBS
 from noonday.store.releasing import rest
 
+_TOGETHER: Final = timedelta(milliseconds=50)  # who is due so close behind belongs to a crowd
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerConfig:
@@ -33,6 +36,7 @@ class PlannerConfig:
     batch: int = 250  # jobs at most in one transaction
     runs: int = 500  # of them, as far as one can tell: while they are planned nobody claims of those jobs
     cap: int = 1000  # instants of one job per transaction
+    crowd: int = 1000  # jobs that are due together have their turn twice as long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Pass:
     planned: int
     more: bool
     next_due_at: datetime | None
+    crowd_at: datetime | None  # the same, if many are due then
     pledges: Sequence[Pledge]
     fires: Sequence[tuple[Job, int]]
 
@@ -81,12 +86,15 @@ class Planner(Actor):
         self._chance = chance
         self._runs_of_each = 1.0  # of the jobs of the newest batch
         self._wait = self._longest_wait = config.lookahead / 4
+        self._crowd_at: datetime | None = None  # what is due by then is planned earlier
 
     async def run_once(self) -> Wish:
         looked_at = 0
         while True:
             now = self.clock.now()
-            done = await self._db.write(partial(self._plan_batch, now, self._far(), self._feeder.lanes))
+            horizon = self._horizon(now)
+            facts = self._far(horizon - now)
+            done = await self._db.write(partial(self._plan_batch, now, horizon, facts, self._feeder.lanes))
             looked_at += done.jobs
             if done.planned:
                 self._runs_of_each = done.planned / done.jobs
@@ -96,6 +104,7 @@ class Planner(Actor):
                 self._telemetry.planned(job, fires)
             self._counters.last_check_at = now
             if not done.more:
+                self._crowd_at = done.crowd_at
                 self._wait = min(self._longest_wait, self._wait * self._batch / max(1, looked_at))
                 return self._next_look(done.next_due_at, now)
 
@@ -109,16 +118,25 @@ class Planner(Actor):
         safety = now + self._config.check_interval
         if next_due_at is None:
             return safety
-        return min(max(next_due_at - self._config.lookahead, now + self._wait), safety)
+        before = self._config.lookahead * (1 if self._crowd_at is None else 2)
+        return min(max(next_due_at - before, now + self._wait), safety)
 
-    def _far(self) -> Facts:
-        nearest = (self._config.lookahead + self._config.reach) / 2
-        further = (self._config.reach - nearest) * self._chance()
-        return Facts(lookahead=nearest + further, cap=self._config.cap)
+    def _horizon(self, now: datetime) -> datetime:
+        """A crowd takes long to be planned, and then to be claimed."""
+        usual, crowd_at = now + self._config.lookahead, self._crowd_at
+        if crowd_at is None or crowd_at > usual + self._config.lookahead:
+            return usual
+        return max(usual, crowd_at + _TOGETHER)
 
-    def _plan_batch(self, now: datetime, facts: Facts, fed: Collection[Lane], conn: Connection) -> Pass:
+    def _far(self, ahead: timedelta) -> Facts:
+        """So long before they are due these have their turn; so far beyond that they are planned."""
+        span = self._config.reach - self._config.lookahead
+        return Facts(lookahead=ahead + span * (1 + self._chance()) / 2, cap=self._config.cap)
+
+    def _plan_batch(
+        self, now: datetime, horizon: datetime, facts: Facts, fed: Collection[Lane], conn: Connection
+    ) -> Pass:
         self._fence(conn)
-        horizon = now + self._config.lookahead
         limit = self._batch
         due = jobs.due(conn, horizon, limit)
         plans: list[tuple[Due, Plan]] = []
@@ -136,7 +154,13 @@ class Planner(Actor):
         planned, pledges = executions.plan_due(conn, plans, now, fed)
         rest(conn, ended, now)
         fires = [(one.job, len(made.fires)) for one, made in plans]
-        return Pass(len(due), planned, more, jobs.next_due_at(conn), pledges, fires)
+        next_at = jobs.next_due_at(conn)
+        crowd_at = next_at if not more and self._is_crowd(conn, next_at) else None
+        return Pass(len(due), planned, more, next_at, crowd_at, pledges, fires)
+
+    def _is_crowd(self, conn: Connection, next_at: datetime | None) -> bool:
+        last = None if next_at is None else jobs.next_due_at(conn, behind=self._config.crowd - 1)
+        return next_at is not None and last is not None and last - next_at <= _TOGETHER
 
     def _plan(self, conn: Connection, job: Job, facts: Facts, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""

@@ -71,7 +71,7 @@ class Slots:
         self._leases, self._runner, self._settler = hands.leases, hands.runner, hands.settler
         self._leases.leave = self._leave
         self._telemetry = telemetry
-        self._most = most  # in one claim
+        self.most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
         self._breath = Breath(pressed)
         self._running: set[Held] = set()
@@ -99,14 +99,17 @@ class Slots:
     @property
     def room(self) -> int:
         """How many may be claimed now: those that start within a blink."""
+        return self._room(0)
+
+    def _room(self, crowd: int) -> int:
         if self.draining:
             return 0
-        ahead = self._pace.ahead
+        ahead = self._pace.ahead_of(crowd)
         if self._ready and len(self._ready) > ahead // 2:
             return 0
         waiting = len(self._ready) + len(self._coming)
         free = self.size + ahead - len(self._running) - waiting - self._reserved
-        return max(0, min(free, self._most))
+        return max(0, min(free, self.most))
 
     @property
     def claiming(self) -> bool:
@@ -114,9 +117,9 @@ class Slots:
         return self._reserved > 0
 
     @contextmanager
-    def reserve(self) -> Iterator[int]:
-        """All the room there is, for a claim on its way."""
-        room = self.room
+    def reserve(self, crowd: int = 0) -> Iterator[int]:
+        """All the room there is, for a claim on its way; of a crowd that is awaited so many may wait here."""
+        room = self._room(crowd) if crowd else self.room
         self._reserved += room
         if room:
             self._unclaimed.clear()
@@ -147,6 +150,9 @@ class Slots:
         self._fill()
 
     def _come(self, due: Sequence[Held]) -> None:
+        now = self._clock.monotonic()
+        for held in due:
+            held.waiting_since = now  # before its moment it did not wait for a slot
         self._ready.extend(due)
         self._fill()
         if self.draining:

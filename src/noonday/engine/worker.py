@@ -10,6 +10,7 @@ from typing import Final
 
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
+from noonday.engine.crowds import Crowds
 from noonday.engine.loop import AT_ONCE, Actor, Wish
 from noonday.engine.meetings import Meetings
 from noonday.engine.pace import Lead
@@ -32,6 +33,7 @@ class WorkerConfig:
     lease: timedelta = timedelta(seconds=30)
     ageing: timedelta = timedelta(seconds=60)  # waiting this long is worth one lane
     lead: timedelta = timedelta()  # the longest time before their moment that executions are claimed
+    early: timedelta = timedelta()  # the same, where many have one moment
 
 
 class Worker(Actor):
@@ -62,6 +64,7 @@ class Worker(Actor):
         self._config = config
         self._lead = Lead(config.lead)
         self._meetings = Meetings(clock=clock, doubts=self._doubts, settler=slots.hands.settler)
+        self._crowds = Crowds(db=db, slots=slots.size, batch=slots.most, longest=config.early)
         self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
@@ -81,7 +84,7 @@ class Worker(Actor):
     async def run_once(self) -> Wish:
         self._slots.hand_back_what_waits()
         await self._doubts.resolve()
-        with self._slots.reserve() as room:
+        with self._slots.reserve(self._crowds.share) as room:
             if not room:
                 self._slots.ask(self.wake)
                 return timedelta(seconds=LONGEST_WAIT) if self._slots.waiting else None
@@ -99,7 +102,8 @@ class Worker(Actor):
             return pause
         self._pause = _LOCKED_ELSEWHERE
         if next_at > asked_at + self._lead.span:
-            return next_at - self._lead.wake
+            early = await self._crowds.before(next_at, asked_at, self._streams.roads, self._lead.claim)
+            return early or next_at - self._lead.wake
         # Within reach and not claimed: it is held, or decided at its moment. Those behind it need not wait.
         return min(next_at, asked_at + self._lead.wake)
 
@@ -112,11 +116,12 @@ class Worker(Actor):
             lease=self._config.lease,
             ageing=self._config.ageing,
             roads=self._streams.roads,
-            lead=self._lead.span,
+            lead=self._crowds.lead(now, self._lead.span),
         )
         look = partial(executions.claim_and_look_ahead, order=order)
         claims, next_at = await self._meetings.claim(order, look)
         self._meetings.looked_at(claims)
+        self._crowds.seen(next_at)
         self._lead.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)

@@ -9,7 +9,18 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Executable, Integer, Select, and_, bindparam, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    func,
+    select,
+    update,
+)
 
 from noonday.domain.execution import Road
 from noonday.domain.job import Lane
@@ -47,6 +58,7 @@ class ClaimOrder:
         return self.now + self.lease
 
 
+_NOW: Final = bindparam("now", type_=Instant)
 Front = tuple[Lane, Road]  # where work waits, in the order in which it is served
 Heads = dict[Front, datetime | None]
 
@@ -82,13 +94,30 @@ def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Executable]:
     return fronts, spelled_out(select(*looks))
 
 
+def due_until(conn: Connection, roads: tuple[Road, ...], until: datetime, most: int) -> int:
+    """How many become claimable by then; no more than so many are counted of each lane of each road."""
+    counts = conn.execute(_counts(roads), {"now": until, "count": most}).one()
+    return min(sum(counts), most)
+
+
+@lru_cache
+def _counts(roads: tuple[Road, ...]) -> Executable:
+    fronts = [
+        select(executions.c.id)
+        .where(CLAIMABLE, executions.c.road == road.value, executions.c.lane == lane.value)
+        .where(executions.c.available_at <= _NOW)
+        .limit(bindparam("count", type_=Integer))
+        .subquery()
+        for lane in Lane
+        for road in roads
+    ]
+    return spelled_out(select(*(select(func.count()).select_from(one).scalar_subquery() for one in fronts)))
+
+
 def claimable_among(dialect: Answers, name: str = "ids") -> ColumnElement[bool]:
     """Claimable ones of these: their ids are the way to find them."""
     waiting = HAS_STATE.in_(["pending", "queued"])
     return and_(dialect.listed(executions.c.id, name), waiting, executions.c.available_at.is_not(None))
-
-
-_NOW: Final = bindparam("now", type_=Instant)
 
 
 @prepared

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from noonday.domain.execution import OPEN, Execution, ExecutionId
 from noonday.store import dialects
 from noonday.store.cancelling import cancel_of_job, request_cancel
-from noonday.store.candidates import ClaimOrder, next_available_at
+from noonday.store.candidates import ClaimOrder, due_until, next_available_at
 from noonday.store.claiming import Taken, claim, claim_and_look_ahead, claim_these
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.leases import expired, next_lease_end, renew, report
@@ -29,6 +29,7 @@ __all__ = [
     "claim",
     "claim_and_look_ahead",
     "claim_these",
+    "due_until",
     "ended",
     "expired",
     "get",

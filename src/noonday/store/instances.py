@@ -91,6 +91,12 @@ def everyone(conn: Connection, alive_since: datetime | None = None) -> tuple[Ins
     return tuple(map(_read, conn.execute(query)))
 
 
+def working(conn: Connection, alive_since: datetime) -> tuple[Instance, ...]:
+    """Those that run executions and take new ones."""
+    found = everyone(conn, alive_since)
+    return tuple(one for one in found if one.works and RUNNING == one.state == one.wanted)
+
+
 def get(conn: Connection, instance_id: str) -> Instance | None:
     row = conn.execute(select(instances).where(instances.c.id == instance_id)).first()
     return None if row is None else _read(row)

@@ -87,14 +87,16 @@ def _due(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(query, jobs)
 
 
-def next_due_at(conn: Connection) -> datetime | None:
-    found: datetime | None = _next_due_at(conn).scalar()
+def next_due_at(conn: Connection, behind: int = 0) -> datetime | None:
+    """When the next job is due; or that which is so many jobs behind it."""
+    found: datetime | None = _next_due_at(conn, behind=behind).scalar()
     return found
 
 
 @prepared
 def _next_due_at(_: Answers) -> Select[Any]:
-    return select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at).limit(1)
+    query = select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at)
+    return query.limit(1).offset(bindparam("behind", type_=Integer))
 
 
 def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:

@@ -1,0 +1,69 @@
+"""Many runs that become due at one moment: claimed further ahead than a few, so that the moment is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection
+
+from noonday.domain.execution import Road
+from noonday.store import executions, instances
+from noonday.store.database import Database
+
+EARLIEST: Final = timedelta(seconds=1)  # before the moment
+_NEAR: Final = timedelta(milliseconds=250)  # what is so near is left to the usual lead
+_WIDTH: Final = timedelta(milliseconds=50)  # who comes so close behind belongs to it
+_MOST: Final = 10_000  # in the hands of one instance
+_A_CLAIM: Final = 0.05  # seconds that one takes at least, with all that goes on beside it
+
+
+class Crowds:
+    """Once before each moment that is a while away it asks how many runs wait for it. Where that is more than
+    two claims, each instance may claim its share ahead, by its slots among all slots. What then finds no slot
+    soon is handed back, as always.
+    """
+
+    def __init__(self, *, db: Database, slots: int, batch: int, longest: timedelta) -> None:
+        self._db = db
+        self._slots = slots
+        self._batch = batch
+        self._longest = longest
+        self._asked: datetime | None = None
+        self._until: datetime | None = None
+        self.share = 0  # of the crowd that is awaited
+
+    def lead(self, now: datetime, usual: timedelta) -> timedelta:
+        """As long as it is awaited; no longer than ever, should somebody set the clock back."""
+        if self._until is None:
+            return usual
+        return max(usual, min(self._until - now, self._longest + _WIDTH))
+
+    def seen(self, next_at: datetime | None) -> None:
+        """A claim found that what is next is due then."""
+        if self._until is not None and (next_at is None or next_at > self._until):
+            self._until, self.share = None, 0
+
+    async def before(
+        self, next_at: datetime, now: datetime, roads: tuple[Road, ...], claim: float
+    ) -> datetime | None:
+        """When to come again for it, or None: nothing but the usual. A claim takes so many seconds."""
+        if next_at == self._asked or next_at - now < min(_NEAR, self._longest):
+            return None
+        if next_at - now > self._longest:
+            return next_at - self._longest if self._longest else None
+        self._asked = next_at
+        share = await self._db.read(partial(self._look, next_at + _WIDTH, now, roads))
+        if share <= self._batch:
+            return None
+        self._until, self.share = next_at + _WIDTH, share
+        needed = timedelta(seconds=share / self._batch * max(claim, _A_CLAIM))
+        return next_at - min(needed, self._longest)
+
+    def _look(self, until: datetime, now: datetime, roads: tuple[Road, ...], conn: Connection) -> int:
+        found = executions.due_until(conn, roads, until, _MOST)
+        if found <= 2 * self._batch:
+            return 0
+        working = instances.working(conn, now - instances.SILENT_AFTER)
+        return int(found * self._slots / max(self._slots, sum(one.slots for one in working)))
