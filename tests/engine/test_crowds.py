@@ -12,7 +12,7 @@ import pytest
 from noonday.domain.execution import ExecutionState, Road
 from noonday.domain.schedule import Once
 from noonday.engine.coming import Coming
-from noonday.engine.crowds import EARLIEST, Crowds
+from noonday.engine.crowds import EARLIEST, FOR_EACH, Crowds
 from noonday.engine.pace import Pace
 from noonday.store import executions, history, instances
 from noonday.store.instances import Instance
@@ -30,8 +30,8 @@ def crowds(scheduler: ManualInstance, *, slots: int = 10, batch: int = BATCH) ->
 
 @pytest.fixture
 async def moment(scheduler: ManualInstance) -> datetime:
-    """When all of them are due; they are planned, and it is a second and a half away."""
-    due = scheduler.clock.now() + 1500 * MS
+    """When all of them are due; they are planned, and it is nearly two seconds away."""
+    due = scheduler.clock.now() + 1900 * MS
     for number in range(COUNT):
         await scheduler.add(f"one-{number}", Once(run_at=due), "work")
     await scheduler.engine.planner.run_once()
@@ -65,7 +65,7 @@ async def claim_ahead(scheduler: ManualInstance, moment: datetime) -> None:
     assert await worker.run_once() == moment - EARLIEST
     scheduler.clock.move_to(moment - EARLIEST)
     begin = await worker.run_once()
-    assert begin == moment - COUNT / BATCH * 50 * MS
+    assert begin == moment - COUNT * FOR_EACH
     assert isinstance(begin, datetime)
     assert not scheduler.engine.slots.waiting, "it is not time yet"
     scheduler.clock.move_to(begin)

@@ -12,11 +12,16 @@ from noonday.domain.execution import Road
 from noonday.store import executions, instances
 from noonday.store.database import Database
 
-EARLIEST: Final = timedelta(seconds=1)  # before the moment
-_NEAR: Final = timedelta(milliseconds=250)  # what is so near is left to the usual lead
+EARLIEST: Final = timedelta(seconds=1.5)  # before the moment
+NEAR: Final = timedelta(milliseconds=250)  # what is so near is left to the usual lead
 _WIDTH: Final = timedelta(milliseconds=50)  # who comes so close behind belongs to it
-_MOST: Final = 10_000  # in the hands of one instance
-_A_CLAIM: Final = 0.05  # seconds that one takes at least, with all that goes on beside it
+MOST: Final = 10_000  # in the hands of one instance
+FOR_EACH: Final = timedelta(microseconds=150)  # at least, until it is claimed
+
+
+def longest_lead(usual: timedelta) -> timedelta:
+    """For crowds; none where nothing is claimed ahead."""
+    return EARLIEST if usual else usual
 
 
 class Crowds:
@@ -49,7 +54,7 @@ class Crowds:
         self, next_at: datetime, now: datetime, roads: tuple[Road, ...], claim: float
     ) -> datetime | None:
         """When to come again for it, or None: nothing but the usual. A claim takes so many seconds."""
-        if next_at == self._asked or next_at - now < min(_NEAR, self._longest):
+        if next_at == self._asked or next_at - now < min(NEAR, self._longest):
             return None
         if next_at - now > self._longest:
             return next_at - self._longest if self._longest else None
@@ -58,11 +63,11 @@ class Crowds:
         if share <= self._batch:
             return None
         self._until, self.share = next_at + _WIDTH, share
-        needed = timedelta(seconds=share / self._batch * max(claim, _A_CLAIM))
-        return next_at - min(needed, self._longest)
+        each = max(FOR_EACH, timedelta(seconds=claim / self._batch))
+        return next_at - min(share * each, self._longest)
 
     def _look(self, until: datetime, now: datetime, roads: tuple[Road, ...], conn: Connection) -> int:
-        found = executions.due_until(conn, roads, until, _MOST)
+        found = executions.due_until(conn, roads, until, MOST)
         if found <= 2 * self._batch:
             return 0
         working = instances.working(conn, now - instances.SILENT_AFTER)

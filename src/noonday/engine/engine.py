@@ -20,7 +20,6 @@ from noonday.engine.breakers import Breakers
 from noonday.engine.breath import hasten
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import EARLIEST
 from noonday.engine.doubts import Doubts
 from noonday.engine.elector import Elector
 from noonday.engine.feeder import Feeder
@@ -221,12 +220,7 @@ class Engine:
             counters=counters,
             slots=self.slots,
             streams=self.streams,
-            config=WorkerConfig(
-                instance_id=config.instance_id,
-                lease=config.lease,
-                lead=config.claim_lead,
-                early=EARLIEST if config.timers else timedelta(),
-            ),
+            config=WorkerConfig(instance_id=config.instance_id, lease=config.lease, lead=config.claim_lead),
         )
         self.taker = Taker(
             db=db,

@@ -99,9 +99,10 @@ class Slots:
     @property
     def room(self) -> int:
         """How many may be claimed now: those that start within a blink."""
-        return self._room(0)
+        return self.room_for(0)
 
-    def _room(self, crowd: int) -> int:
+    def room_for(self, crowd: int) -> int:
+        """The same where so many may wait here for one moment."""
         if self.draining:
             return 0
         ahead = self._pace.ahead_of(crowd)
@@ -118,8 +119,8 @@ class Slots:
 
     @contextmanager
     def reserve(self, crowd: int = 0) -> Iterator[int]:
-        """All the room there is, for a claim on its way; of a crowd that is awaited so many may wait here."""
-        room = self._room(crowd) if crowd else self.room
+        """All the room there is, for a claim on its way; `crowd`: as for `room_for`."""
+        room = self.room_for(crowd) if crowd else self.room
         self._reserved += room
         if room:
             self._unclaimed.clear()

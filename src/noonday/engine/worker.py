@@ -10,7 +10,7 @@ from typing import Final
 
 from noonday.clock import Clock
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import Crowds
+from noonday.engine.crowds import Crowds, longest_lead
 from noonday.engine.loop import AT_ONCE, Actor, Wish
 from noonday.engine.meetings import Meetings
 from noonday.engine.pace import Lead
@@ -33,7 +33,6 @@ class WorkerConfig:
     lease: timedelta = timedelta(seconds=30)
     ageing: timedelta = timedelta(seconds=60)  # waiting this long is worth one lane
     lead: timedelta = timedelta()  # the longest time before their moment that executions are claimed
-    early: timedelta = timedelta()  # the same, where many have one moment
 
 
 class Worker(Actor):
@@ -64,7 +63,7 @@ class Worker(Actor):
         self._config = config
         self._lead = Lead(config.lead)
         self._meetings = Meetings(clock=clock, doubts=self._doubts, settler=slots.hands.settler)
-        self._crowds = Crowds(db=db, slots=slots.size, batch=slots.most, longest=config.early)
+        self._crowds = Crowds(db=db, slots=slots.size, batch=slots.most, longest=longest_lead(config.lead))
         self._pause = _LOCKED_ELSEWHERE
 
     async def run(self) -> None:
