@@ -44,7 +44,7 @@ class Feeder(Actor):
     ) -> None:
         super().__init__(clock=clock)
         self._lead = lead  # for the way
-        self._early = longest_lead(lead)  # the same for a crowd, which takes long to be claimed
+        self._early = longest_lead(lead) - lead  # at most so much earlier goes a crowd: claims take long
         streams.watch(self.wake)
         self._streams = streams
         self._counters = counters
