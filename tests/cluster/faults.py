@@ -151,9 +151,10 @@ def crash_postgres(cluster: Cluster, away: float = 3.0) -> list[Fault]:
 
 
 _HELD: Final = "SELECT count(*) FROM executions WHERE state = 'running' AND instance_id = %s"
-# Neither about to start nor about to end: a commit that is on its way arrives all the same.
+# Neither about to start nor about to end, nor short: a commit that is on its way arrives all the same.
 _IN_THE_MIDDLE: Final = (
-    "AND started_at BETWEEN clock_timestamp() - interval '0.9 s' AND clock_timestamp() - interval '0.2 s'"
+    "AND job_id IN (SELECT id FROM jobs WHERE name LIKE '%%-long-%%') "
+    "AND started_at BETWEEN clock_timestamp() - interval '1.4 s' AND clock_timestamp() - interval '0.2 s'"
 )
 
 
