@@ -27,10 +27,11 @@ class Coming:
         self._near = False
         self._moments: list[datetime] = []  # a heap
         self._at: dict[datetime, list[Held]] = {}  # of each of them
+        self._count = 0
         self._alarm: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        return sum(map(len, self._at.values()))
+        return self._count
 
     def add(self, claimed: Iterable[Held]) -> list[Held]:
         """Those that are due already."""
@@ -40,7 +41,9 @@ class Coming:
             at = held.claim.execution.available_at
             if at is None or at <= now:
                 due.append(held)
-            elif at in self._at:
+                continue
+            self._count += 1
+            if at in self._at:
                 self._at[at].append(held)
             else:
                 self._at[at] = [held]
@@ -53,6 +56,7 @@ class Coming:
         left = [held for at in sorted(self._moments) for held in self._at[at]]
         self._moments.clear()
         self._at.clear()
+        self._count = 0
         self._set_alarm(self._clock.now())
         return left
 
@@ -62,6 +66,7 @@ class Coming:
         due: list[Held] = []
         while self._moments and self._moments[0] <= now:
             due += self._at.pop(heappop(self._moments))
+        self._count -= len(due)
         self._set_alarm(now)
         if due:
             self._come(due)
