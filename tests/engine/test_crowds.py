@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from noonday.domain.execution import ExecutionState, Road
-from noonday.domain.schedule import Once
+from noonday.domain.schedule import Immediate, Once
 from noonday.engine.coming import Coming
 from noonday.engine.crowds import EARLIEST, FOR_EACH, Crowds
 from noonday.engine.pace import Pace
@@ -57,7 +57,7 @@ async def states(scheduler: ManualInstance) -> Counter[ExecutionState]:
     return Counter(run.state for run in page.items)
 
 
-async def claim_ahead(scheduler: ManualInstance, moment: datetime) -> None:
+async def claim_ahead(scheduler: ManualInstance, moment: datetime, *, early: bool = False) -> None:
     """Until the worker has no wish to go on at once."""
     worker = scheduler.engine.worker
     worker._crowds = crowds(scheduler)
@@ -68,7 +68,8 @@ async def claim_ahead(scheduler: ManualInstance, moment: datetime) -> None:
     assert begin == moment - COUNT * FOR_EACH
     assert isinstance(begin, datetime)
     assert not scheduler.engine.slots.waiting, "it is not time yet"
-    scheduler.clock.move_to(begin)
+    if not early:
+        scheduler.clock.move_to(begin)
     async with asyncio.timeout(20):
         while await worker.run_once() == timedelta():
             pass
@@ -197,15 +198,44 @@ async def test_what_is_counted_is_bounded(scheduler: ManualInstance, moment: dat
     assert await due(moment - MS, 1000) == 0
 
 
-def test_runs_that_are_known_to_be_slow_are_not_claimed_for_a_crowd() -> None:
+def test_runs_are_taken_for_fast_until_they_are_known_to_be_slow() -> None:
     pace = Pace(slots=10, most=500)
-    assert pace.ahead_of(4000) == 4000, "nobody knows yet"
+    assert pace.may_be_fast, "nobody knows yet"
     pace.ran(0.2)
-    assert pace.ahead_of(4000) == pace.ahead == 0
+    assert not pace.may_be_fast
     for _ in range(100):
         pace.ran(0.0005)
-    assert pace.ahead_of(4000) == 4000
-    assert pace.ahead_of(0) == pace.ahead == 1000
+    assert pace.may_be_fast
+
+
+async def test_where_runs_are_slow_no_slot_waits_for_a_crowd(
+    scheduler: ManualInstance, moment: datetime
+) -> None:
+    """What is due before it would wait for a second and a half."""
+    worker = scheduler.engine.worker
+    worker._crowds = crowds(scheduler)
+    scheduler.engine.slots._pace.ran(0.2)
+    scheduler.clock.move_to(moment - SECOND)
+    await worker.run_once()
+    assert worker._crowds.share == COUNT
+    await worker.run_once()
+    assert await states(scheduler) == {ExecutionState.QUEUED: COUNT}
+
+
+async def test_a_crowd_takes_no_room_from_what_is_due_meanwhile(
+    scheduler: ManualInstance, moment: datetime
+) -> None:
+    started = Started(scheduler, 1)
+    await claim_ahead(scheduler, moment, early=True)
+    slots = scheduler.engine.slots
+    assert slots.waiting == COUNT
+    assert slots.room == BATCH, "for the streams"
+    await scheduler.add("now", Immediate(), "work")
+    await scheduler.engine.planner.run_once()
+    await scheduler.engine.worker.run_once()
+    await asyncio.wait_for(started.all.wait(), 20)
+    assert started.at == [scheduler.clock.now()]
+    assert scheduler.clock.now() < moment
 
 
 async def test_who_waits_for_one_moment_comes_in_the_order_of_the_claims(

@@ -12,7 +12,6 @@ from noonday.domain.job import Lane
 from noonday.domain.schedule import Interval, IntervalUnit
 from noonday.engine import feeder as limits
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import EARLIEST, FOR_EACH
 from noonday.engine.feeder import Feeder
 from noonday.engine.planner import Planner, PlannerConfig
 from noonday.engine.streams import Streams
@@ -81,28 +80,6 @@ class TestPledges:
         leader.clock.advance(milliseconds=31)
         assert await feeder.run_once() is None
         assert leader.heard.put == [(Lane.NORMAL, 3), (Lane.NORMAL, 2)]
-
-    async def test_a_crowd_is_put_earlier_and_whole(self, leader: Leader) -> None:
-        lead = timedelta(milliseconds=60)
-        feeder = Feeder(
-            clock=leader.clock,
-            streams=leader.streams,
-            counters=leader.counters,
-            telemetry=leader.heard,
-            lead=lead,
-        )
-        moment, count = NOON + timedelta(seconds=5), 2 * limits.CROWD
-        feeder.pledge(a_pledge(moment) for _ in range(limits.CROWD - 1))
-        assert await feeder.run_once() == moment - lead, "no crowd yet"
-        feeder.pledge(a_pledge(moment) for _ in range(limits.CROWD + 1))
-        feeder.pledge([a_pledge(moment + MINUTE)])
-        early = moment - lead - count * FOR_EACH
-        assert await feeder.run_once() == early
-        leader.clock.move_to(early)
-        assert await feeder.run_once() == moment + MINUTE - lead
-        assert leader.counters.enqueued == count
-        feeder.pledge(a_pledge(moment + MINUTE) for _ in range(100_000))
-        assert await feeder.run_once() == moment + MINUTE - EARLIEST, "no earlier than that"
 
     async def test_on_the_real_clock_they_are_exact(self) -> None:
         clock = SystemClock()

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from noonday.domain.errors import Unavailable
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.outcome import Outcome
-from noonday.engine import crowds, taker
 from noonday.engine.slots import Slots
 from noonday.ports import Delivery, Run
 from noonday.store import executions, instances
@@ -156,23 +155,6 @@ async def test_room_that_comes_while_messages_go_back_is_not_missed(
         assert taker.wake.is_set(), "nobody would look again"
         await taker.run_once()
         await until(lambda: one.target.ran == [execution_id], "the run")
-
-
-async def test_a_crowd_on_the_road_is_claimed_before_its_moment(
-    db_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """More of it than there are slots: what is so early is there to be claimed."""
-    for module in (crowds, taker):
-        monkeypatch.setattr(module, "EARLIEST", timedelta(hours=1))  # there is no hurry here
-    road = a_road()
-    async with by_hand(db_url, road, slots=2) as one:
-        job = await add(one.db)
-        early = [await put(one, road, job, ahead=600) for _ in range(12)]
-        async with asyncio.timeout(60):
-            while one.engine.slots.waiting < len(early):
-                await one.engine.taker.run_once()
-        assert {held.id for held in one.engine.leases} == set(early)
-        assert (one.engine.slots.busy, one.target.ran) == (0, [])
 
 
 async def test_a_message_that_is_early_waits_for_its_moment(db_url: str) -> None:

@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from math import ceil
 
 from noonday.clock import Clock
+from noonday.engine.crowds import NEAR
 from noonday.engine.held import Held
 
 
@@ -27,11 +28,17 @@ class Coming:
         self._near = False
         self._moments: list[datetime] = []  # a heap
         self._at: dict[datetime, list[Held]] = {}  # of each of them
+        self._far: set[datetime] = set()  # of these, what was claimed for a crowd
         self._count = 0
         self._alarm: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def near(self) -> int:
+        """Those that were claimed shortly before their moment, and will soon want a slot."""
+        return self._count - sum(len(self._at[at]) for at in self._far)
 
     def add(self, claimed: Iterable[Held]) -> list[Held]:
         """Those that are due already."""
@@ -48,6 +55,8 @@ class Coming:
             else:
                 self._at[at] = [held]
                 heappush(self._moments, at)
+                if at - now > NEAR:
+                    self._far.add(at)
         self._set_alarm(now)
         return due
 
@@ -56,6 +65,7 @@ class Coming:
         left = [held for at in sorted(self._moments) for held in self._at[at]]
         self._moments.clear()
         self._at.clear()
+        self._far.clear()
         self._count = 0
         self._set_alarm(self._clock.now())
         return left
@@ -65,7 +75,8 @@ class Coming:
         now = self._clock.now()
         due: list[Held] = []
         while self._moments and self._moments[0] <= now:
-            due += self._at.pop(heappop(self._moments))
+            due += self._at.pop(at := heappop(self._moments))
+            self._far.discard(at)
         self._count -= len(due)
         self._set_alarm(now)
         if due:

@@ -14,12 +14,10 @@ from noonday.domain.errors import RoadDown
 from noonday.domain.execution import ExecutionId
 from noonday.domain.job import Lane
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import FOR_EACH, longest_lead
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.streams import Streams
 from noonday.ports import Parcel, Pledge, Telemetry
 
-CROWD: Final = 1000  # messages with one moment
 MOST: Final = 100_000  # open messages per lane; more stay in the rows until there is room
 _BATCH: Final = 1000
 
@@ -44,14 +42,12 @@ class Feeder(Actor):
     ) -> None:
         super().__init__(clock=clock)
         self._lead = lead  # for the way
-        self._early = longest_lead(lead) - lead  # at most so much earlier goes a crowd: claims take long
         streams.watch(self.wake)
         self._streams = streams
         self._counters = counters
         self._telemetry = telemetry
         self._heap: list[tuple[datetime, int, Parcel]] = []
         self._serial = count()
-        self._pledged: Counter[datetime] = Counter()  # how many are to be put at each time
         self._ids: set[ExecutionId] = set()
         self._room = dict.fromkeys(Lane, 0)  # nothing is known yet
 
@@ -70,9 +66,7 @@ class Feeder(Actor):
     def pledge(self, pledges: Iterable[Pledge]) -> None:
         """To be called after the commit that set their `enqueued_at`."""
         for one in pledges:
-            at = one.due_at - self._lead
-            heappush(self._heap, (at, next(self._serial), one.parcel))
-            self._pledged[at] += 1
+            heappush(self._heap, (one.due_at - self._lead, next(self._serial), one.parcel))
             self._ids.add(one.parcel.execution_id)
             self._room[one.parcel.lane] -= 1
             self.wake.set()
@@ -85,32 +79,18 @@ class Feeder(Actor):
     async def run_once(self) -> Wish:
         if not self._streams.up:
             self._heap.clear()
-            self._pledged.clear()
             self._ids.clear()
             self._room = dict.fromkeys(Lane, 0)
             return None
         now = self.clock.now()
-        while (first := self._first()) and first - self._before(first) <= now:
-            last = max(first, now + self._lead / 2)  # what comes close behind comes along
-            while due := self._pop_until(last):
-                await self._put(due)
-        return first and first - self._before(first)
-
-    def _first(self) -> datetime | None:
+        while self._heap and self._heap[0][0] <= now:
+            await self._put(self._pop_until(now + self._lead / 2))  # what comes close behind comes along
         return self._heap[0][0] if self._heap else None
-
-    def _before(self, at: datetime) -> timedelta:
-        pledged = self._pledged[at]
-        return min(self._early, pledged * FOR_EACH) if pledged >= CROWD else timedelta()
 
     def _pop_until(self, last: datetime) -> list[Parcel]:
         due: list[Parcel] = []
         while self._heap and self._heap[0][0] <= last and len(due) < _BATCH:
-            at, _, parcel = heappop(self._heap)
-            due.append(parcel)
-            self._pledged[at] -= 1
-            if not self._pledged[at]:
-                del self._pledged[at]
+            due.append(heappop(self._heap)[2])
         return due
 
     async def _put(self, due: list[Parcel]) -> None:

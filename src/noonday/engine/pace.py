@@ -34,10 +34,10 @@ class Pace:
             return 0
         return min(2 * self._most, int(self._slots * _SOON / max(self._average, 0.001)))
 
-    def ahead_of(self, crowd: int) -> int:
-        """The same where so many more may be claimed for one moment, unless runs are known to be slow."""
-        ahead = self.ahead
-        return max(ahead, crowd) if not self._known or ahead >= self._most else ahead
+    @property
+    def may_be_fast(self) -> bool:
+        """As far as anybody knows: so that as much as one claim brings starts within a blink."""
+        return not self._known or self.ahead >= self._most
 
 
 _SHORTEST: Final = 0.01  # seconds

@@ -99,16 +99,19 @@ class Slots:
     @property
     def room(self) -> int:
         """How many may be claimed now: those that start within a blink."""
-        return self.room_for(0)
+        return self._room(self._pace.ahead, len(self._ready) + self._coming.near)
 
     def room_for(self, crowd: int) -> int:
-        """The same where so many may wait here for one moment."""
-        if self.draining:
+        """As many of a crowd may be claimed ahead; it takes no room from what is due meanwhile."""
+        return self._room(max(self._pace.ahead, crowd), self.waiting)
+
+    def welcomes(self, crowd: int) -> bool:
+        """Not where runs are known to be slow: it would keep the slots from what is due before."""
+        return crowd > 0 and self._pace.may_be_fast
+
+    def _room(self, ahead: int, waiting: int) -> int:
+        if self.draining or (self._ready and len(self._ready) > ahead // 2):
             return 0
-        ahead = self._pace.ahead_of(crowd)
-        if self._ready and len(self._ready) > ahead // 2:
-            return 0
-        waiting = len(self._ready) + len(self._coming)
         free = self.size + ahead - len(self._running) - waiting - self._reserved
         return max(0, min(free, self.most))
 

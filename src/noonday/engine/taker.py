@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -17,7 +17,6 @@ from noonday.clock import Clock
 from noonday.domain.errors import RoadDown
 from noonday.domain.execution import ExecutionId, Road
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import EARLIEST, MOST, NEAR, longest_lead
 from noonday.engine.loop import Actor, Wish, is_outage
 from noonday.engine.meetings import Meetings
 from noonday.engine.slots import LONGEST_WAIT, Slots
@@ -41,7 +40,7 @@ class TakerConfig:
     wait: timedelta = timedelta(seconds=1)  # short, for a drain and a hanging road wait for it too
     rescue_after: timedelta = timedelta(seconds=3)  # overdue, and nothing of it on the road
     batch: int = 500  # messages in one read
-    lead: timedelta = timedelta()  # so long before their moment messages may come, those of crowds longer
+    lead: timedelta = timedelta()  # so long before their moment messages may come
 
 
 @dataclass(slots=True)
@@ -84,7 +83,6 @@ class Taker(Actor):
         self._kept: dict[ExecutionId, _Kept] = {}
         self._empty = asyncio.Event()  # set while nothing of the road is in its hands
         self._empty.set()
-        self._crowd_until: datetime | None = None  # messages of a crowd come long before their moment
         self._eager = False  # there is more on the road than there was room for
         self._epoch = 0
         own = zlib.crc32(config.instance_id.encode()) / 2**32  # so that not all look at once
@@ -116,14 +114,12 @@ class Taker(Actor):
             await self._hand_back([*self._kept.values()])
             return None
         await self._look_back()
-        crowd = self._crowd
-        room = self._slots.room_for(crowd) if crowd else self._slots.room
-        if not room:
+        if not self._slots.room:
             return await self._without_room()
         if not self._eager and not self._due():
-            await self._take(room, min(self._config.wait, self._next_try()))
+            await self._take(self._slots.room, min(self._config.wait, self._next_try()))
         others = self._slots.claiming
-        with self._slots.reserve(crowd) as room:
+        with self._slots.reserve() as room:
             if self._eager:
                 await self._take(room, timedelta())
             due = self._due()
@@ -132,13 +128,6 @@ class Taker(Actor):
             await self._rescue()
         at_once = due or (self._config.wait and not self._due(within=_AGAIN))
         return timedelta() if at_once else self._next_try()
-
-    @property
-    def _crowd(self) -> int:
-        """How many may wait here for the moment of the crowd that is on the road."""
-        if self._crowd_until is None or not timedelta() < self._crowd_until - self.clock.now() <= EARLIEST:
-            return 0
-        return MOST
 
     async def _without_room(self) -> Wish:
         self._slots.ask(self.wake)
@@ -242,9 +231,6 @@ class Taker(Actor):
         for lane, count in Counter(one.delivery.lane for one in started if one.again).items():
             self._telemetry.redelivered(lane, count)
         self._counters.claimed += len(taken.claims)
-        moments = [at for claim in taken.claims if (at := claim.execution.available_at) is not None]
-        if moments and max(moments) > now + NEAR:
-            self._crowd_until = max(moments)
         self._slots.begin(
             taken.claims, claimed_at, {one.delivery.execution_id: one.delivery for one in started}
         )
@@ -279,5 +265,5 @@ class Taker(Actor):
             limit=limit,
             now=self.clock.now(),
             lease=config.lease,
-            lead=longest_lead(config.lead),  # what is on the road is as near as whoever put it there wants
+            lead=config.lead,
         )

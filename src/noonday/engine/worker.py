@@ -83,12 +83,14 @@ class Worker(Actor):
     async def run_once(self) -> Wish:
         self._slots.hand_back_what_waits()
         await self._doubts.resolve()
-        with self._slots.reserve(self._crowds.share) as room:
+        crowd = self._crowds.share if self._slots.welcomes(self._crowds.share) else 0
+        with self._slots.reserve(crowd) as room:
             if not room:
                 self._slots.ask(self.wake)
                 return timedelta(seconds=LONGEST_WAIT) if self._slots.waiting else None
             asked_at = self.clock.now()
-            claims, next_at = await self._claim(room, asked_at)
+            lead = self._crowds.lead(asked_at, self._lead.span) if crowd else self._lead.span
+            claims, next_at = await self._claim(room, asked_at, lead)
         if len(claims) == room:
             if self._db.one_writer:  # they wait for each other anyway, and each would wait for the disk
                 self._meetings.noted()
@@ -106,7 +108,7 @@ class Worker(Actor):
         # Within reach and not claimed: it is held, or decided at its moment. Those behind it need not wait.
         return min(next_at, asked_at + self._lead.wake)
 
-    async def _claim(self, limit: int, now: datetime) -> tuple[list[Claim], datetime | None]:
+    async def _claim(self, limit: int, now: datetime, lead: timedelta) -> tuple[list[Claim], datetime | None]:
         claimed_at = self.clock.monotonic()  # before the lease is asked for
         order = ClaimOrder(
             instance_id=self._config.instance_id,
@@ -115,7 +117,7 @@ class Worker(Actor):
             lease=self._config.lease,
             ageing=self._config.ageing,
             roads=self._streams.roads,
-            lead=self._crowds.lead(now, self._lead.span),
+            lead=lead,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
         claims, next_at = await self._meetings.claim(order, look)
