@@ -141,7 +141,7 @@ def next_runs(here: World) -> list[Mark]:
 def test_another_one_plans_while_the_leader_still_finishes_its_work(here: World) -> None:
     """It resigns first: what runs there for a long time delays no fire."""
     old = here.start(SCHEDULER_INSTANCE_ID="old", SCHEDULER_LEADER_TTL="30s")
-    old.add("long", "nap", 6, schedule_type="immediate")
+    old.add("long", "nap", 12, schedule_type="immediate")
     eventually(lambda: started(here, "long"))
     new = here.start(SCHEDULER_INSTANCE_ID="new", SCHEDULER_LEADER_TTL="30s")
     new.add("steady", "nap", **EVERY_SECOND)
