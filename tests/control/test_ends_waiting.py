@@ -82,17 +82,19 @@ async def test_it_gives_up_in_time_and_leaves_nothing_behind(db: Database) -> No
 async def test_it_looks_once_for_all_of_them(sqlite_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = await planned(sqlite_db, 50)
     ends = Ends(sqlite_db)
-    looks = 0
-    read = sqlite_db.read
+    looks: list[int] = []
+    ended = executions.ended
 
-    async def counted(work: Callable[[Connection], T]) -> T:
-        nonlocal looks
-        looks += 1
-        return await read(work)
+    def counted(conn: Connection, ids: list[ExecutionId]) -> list[Execution]:
+        looks.append(len(ids))
+        return ended(conn, ids)
 
-    monkeypatch.setattr(sqlite_db, "read", counted)
-    assert await asyncio.gather(*(ends.wait(run.id, 0.3) for run in runs)) == [None] * 50
-    assert 1 < looks < 20
+    monkeypatch.setattr(executions, "ended", counted)
+    waiting = [asyncio.create_task(ends.wait(run.id, 60)) for run in runs]
+    await eventually(lambda: len(looks) > 2)
+    ends.close()
+    assert await asyncio.gather(*waiting) == [None] * 50
+    assert set(looks) == {50}
 
 
 async def test_it_outlives_a_database_that_was_away(
