@@ -29,11 +29,10 @@ def test_one_that_waits() -> None:
 
 
 def test_one_that_is_started() -> None:
-    execution = an_execution(
-        job=a_job(), covers_from=NOON - MINUTE, triggered_by="somebody", trace_id="a" * 32
-    )
+    job = a_job(timeout=MINUTE)
+    execution = an_execution(job=job, covers_from=NOON - MINUTE, triggered_by="somebody", trace_id="a" * 32)
     alike = first_attempts(NOON, NOON + MINUTE, "me")
-    values = started_fields(waiting(execution), alike, "token", NOON + SECOND, NOON + 2 * MINUTE)
+    values = started_fields(waiting(execution), job, alike, "token", NOON + SECOND)
     assert values.keys() <= NAMES
     assert Execution.of(values) == replace(
         execution,
@@ -41,7 +40,7 @@ def test_one_that_is_started() -> None:
         attempt=1,
         lease_token="token",
         lease_expires_at=NOON + MINUTE,
-        deadline_at=NOON + 2 * MINUTE,
+        deadline_at=NOON + SECOND + MINUTE,
         instance_id="me",
         claimed_at=NOON,
         started_at=NOON + SECOND,

@@ -41,10 +41,11 @@ def snapshots(made: Iterable[Job]) -> list[dict[str, Any]]:
         if before is None:
             shown = snapshot(job)
         else:
-            shown, new, old = shown.copy(), job.__dict__, before.__dict__
+            shown = shown.copy()
             for name, secret in _KEPT:
-                if new[name] is not old[name]:
-                    shown[name] = _again(new[name], secret, old[name], shown[name])
+                new, old = getattr(job, name), getattr(before, name)
+                if new is not old:
+                    shown[name] = _again(new, secret, old, shown[name])
         found.append(shown)
         before = job
     return found

@@ -130,7 +130,8 @@ class Job:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Job:
-        """Of all fields by their names, none left out: the constructor sets them one by one."""
+        """Of fields by their names; those left out have their defaults. The constructor sets them one by
+        one."""
         made = object.__new__(cls)
         object.__setattr__(made, "__dict__", fields)
         return made

@@ -220,7 +220,7 @@ class _Batch:
     def _start_first(self, job: Job, one: Waiting, tally: _Tally, token: str, alike: dict[str, Any]) -> None:
         now, moment = self.order.now, one.available_at
         starts_at = moment if moment > now else now
-        values = started_fields(one, alike, token, starts_at, starts_at + job.timeout)
+        values = started_fields(one, job, alike, token, starts_at)
         self._begin(job, Execution.of(values), tally)
 
     def _start(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Row, RowMapping
 
@@ -19,7 +19,7 @@ from noonday.domain.execution import (
     SkipReason,
     WaitReason,
 )
-from noonday.domain.job import JobId, Lane
+from noonday.domain.job import Job, JobId, Lane
 from noonday.domain.outcome import NOTHING, Result, Usage
 from noonday.store.jsontext import clean_text
 from noonday.store.tables import executions
@@ -183,34 +183,40 @@ def waiting_fields(one: Waiting) -> dict[str, Any]:
 
 def first_attempts(now: datetime, lease_until: datetime, instance_id: str) -> dict[str, Any]:
     """What all untouched executions have the same that are claimed at once, with room for their own."""
-    return dict.fromkeys(Waiting._fields) | {
+    alike = {
         "state": ExecutionState.RUNNING,
         "attempt": 1,
-        "lease_token": None,
         "lease_expires_at": lease_until,
-        "deadline_at": None,
         "instance_id": instance_id,
         "claimed_at": now,
-        "started_at": None,
     }
+    return dict.fromkeys(_FIRST) | alike
+
+
+_FIRST: Final = (
+    "id", "job_id", "cause", "scheduled_for", "available_at", "state", "lane", "number", "covers_from",
+    "triggered_by", "config", "attempt", "claimed_at", "trace_id", "created_at", "road", "lease_token",
+    "lease_expires_at", "deadline_at", "instance_id", "started_at",
+)  # fmt: skip
 
 
 def started_fields(
-    one: Waiting, alike: dict[str, Any], token: str, starts_at: datetime, deadline: datetime
+    one: Waiting, job: Job, alike: dict[str, Any], token: str, starts_at: datetime
 ) -> dict[str, Any]:
     """What is to be said of an untouched execution that is claimed for its first attempt."""
     made = alike.copy()  # a copy has its room already: it grows no more
     (
-        made["id"], made["job_id"], cause, made["scheduled_for"], made["available_at"], _, lane,
+        made["id"], _, cause, made["scheduled_for"], made["available_at"], _, lane,
         made["number"], made["covers_from"], _, _, made["triggered_by"], made["config"], _, _,
         made["trace_id"], made["created_at"], road,
     ) = one  # fmt: skip
+    made["job_id"] = job.id  # the same text, not another one like it
     made["cause"] = _CAUSES[cause]
     made["lane"] = _LANES[lane]
     made["road"] = _ROADS[road]
     made["lease_token"] = token
     made["started_at"] = starts_at
-    made["deadline_at"] = deadline
+    made["deadline_at"] = starts_at + job.timeout
     return made
 
 

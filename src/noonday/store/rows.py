@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from operator import is_, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any, Final
 
 from noonday.domain.job import (
@@ -38,7 +38,7 @@ def job_rows(made: Iterable[Job]) -> list[dict[str, Any]]:
     before: tuple[Any, ...] = ()
     alike: dict[str, Any] = {}
     for job in made:
-        fields = _alike_in(job.__dict__)
+        fields = _alike_in(job)
         if not rows or not all(map(is_, fields, before)):
             before, alike = fields, _alike_values(job)
         rows.append(_own_values(job) | alike)
@@ -59,7 +59,7 @@ def _own_values(job: Job) -> dict[str, Any]:
     }
 
 
-_alike_in = itemgetter(
+_alike_in = attrgetter(
     "description", "tags", "lane", "timeout", "misfire", "overlapping", "retry", "trigger", "retention",
     "depends_on", "on_success_of", "scheduler_version",
 )  # fmt: skip
