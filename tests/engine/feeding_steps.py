@@ -57,7 +57,7 @@ class Leader:
             feeder=self.feeder,
             term=lambda: self.term,
             counters=self.counters,
-            config=FinderConfig(lookahead=AHEAD, page=5, batch=4),
+            config=FinderConfig(lookahead=AHEAD, near=AHEAD, page=5, batch=4),
         )
 
     async def look(self) -> Wish:

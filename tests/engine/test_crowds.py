@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -14,14 +13,14 @@ from noonday.domain.schedule import Immediate, Once
 from noonday.engine.coming import Coming
 from noonday.engine.crowds import EARLIEST, FOR_EACH, Crowds
 from noonday.engine.pace import Pace
-from noonday.store import executions, history, instances
+from noonday.store import executions, instances
 from noonday.store.instances import Instance
 from noonday.testing import ManualInstance
+from tests.engine.crowd_steps import BATCH, COUNT, Started, states
 
 SECOND = timedelta(seconds=1)
 MS = timedelta(milliseconds=1)
-COUNT, BATCH = 40, 5
-ROADS = (Road.DATABASE,)
+WAITING = partial(executions.due_until, roads=(Road.DATABASE,))
 
 
 def crowds(scheduler: ManualInstance, *, slots: int = 10, batch: int = BATCH) -> Crowds:
@@ -36,25 +35,6 @@ async def moment(scheduler: ManualInstance) -> datetime:
         await scheduler.add(f"one-{number}", Once(run_at=due), "work")
     await scheduler.engine.planner.run_once()
     return due
-
-
-class Started:
-    """What ran, and when; `all` is set when so many have."""
-
-    def __init__(self, scheduler: ManualInstance, wanted: int = COUNT) -> None:
-        self.at: list[datetime] = []
-        self.all = asyncio.Event()
-
-        @scheduler.task
-        async def work() -> None:
-            self.at.append(scheduler.clock.now())
-            if len(self.at) >= wanted:
-                self.all.set()
-
-
-async def states(scheduler: ManualInstance) -> Counter[ExecutionState]:
-    page = await scheduler.db.read(partial(history.page, limit=COUNT))
-    return Counter(run.state for run in page.items)
 
 
 async def claim_ahead(scheduler: ManualInstance, moment: datetime, *, early: bool = False) -> None:
@@ -155,7 +135,7 @@ async def test_each_instance_takes_its_share_by_its_slots(
     await beat("api", 0, "api")
     await beat("leaving", 50, state=instances.DRAINING)
     mine = crowds(scheduler)
-    assert await mine.before(moment, moment - SECOND, ROADS, 0.0) is not None
+    assert await mine.before(moment, moment - SECOND, WAITING, 0.0) is not None
     assert mine.share == COUNT // 4
 
 
@@ -163,15 +143,15 @@ async def test_it_asks_once_for_each_moment_and_only_where_there_is_time(
     scheduler: ManualInstance, moment: datetime
 ) -> None:
     near = crowds(scheduler)
-    assert await near.before(moment, moment - 200 * MS, ROADS, 0.0) is None
+    assert await near.before(moment, moment - 200 * MS, WAITING, 0.0) is None
     assert near.share == 0
     far = crowds(scheduler)
-    assert await far.before(moment, moment - 5 * SECOND, ROADS, 0.0) == moment - EARLIEST
-    assert await far.before(moment, moment - SECOND, ROADS, 9.0) == moment - EARLIEST, "claims are slow"
+    assert await far.before(moment, moment - 5 * SECOND, WAITING, 0.0) == moment - EARLIEST
+    assert await far.before(moment, moment - SECOND, WAITING, 9.0) == moment - EARLIEST, "claims are slow"
     assert far.share == COUNT
-    assert await far.before(moment, moment - SECOND, ROADS, 0.0) is None
+    assert await far.before(moment, moment - SECOND, WAITING, 0.0) is None
     few = crowds(scheduler, batch=COUNT // 2)
-    assert await few.before(moment, moment - SECOND, ROADS, 0.0) is None
+    assert await few.before(moment, moment - SECOND, WAITING, 0.0) is None
     assert few.share == 0
 
 
@@ -179,7 +159,7 @@ async def test_a_clock_that_is_set_back_makes_the_lead_no_longer(
     scheduler: ManualInstance, moment: datetime
 ) -> None:
     some = crowds(scheduler)
-    await some.before(moment, moment - SECOND, ROADS, 0.0)
+    await some.before(moment, moment - SECOND, WAITING, 0.0)
     assert some.lead(moment - 400 * MS, 10 * MS) == 450 * MS
     assert some.lead(moment - timedelta(hours=1), 10 * MS) == EARLIEST + 50 * MS
     assert some.lead(moment + SECOND, 10 * MS) == 10 * MS
@@ -191,7 +171,7 @@ async def test_a_clock_that_is_set_back_makes_the_lead_no_longer(
 
 async def test_what_is_counted_is_bounded(scheduler: ManualInstance, moment: datetime) -> None:
     async def due(until: datetime, most: int) -> int:
-        return await scheduler.db.read(partial(executions.due_until, roads=ROADS, until=until, most=most))
+        return await scheduler.db.read(partial(WAITING, until=until, most=most))
 
     assert await due(moment, 1000) == COUNT
     assert await due(moment, 7) == 7

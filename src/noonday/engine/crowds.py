@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from sqlalchemy import Connection
 
-from noonday.domain.execution import Road
-from noonday.store import executions, instances
+from noonday.store import instances
 from noonday.store.database import Database
 
 EARLIEST: Final = timedelta(seconds=1.5)  # before the moment
@@ -22,6 +21,12 @@ FOR_EACH: Final = timedelta(microseconds=150)  # at least, until it is claimed
 def longest_lead(usual: timedelta) -> timedelta:
     """For crowds; none where nothing is claimed ahead."""
     return EARLIEST if usual else usual
+
+
+class Count(Protocol):
+    def __call__(self, conn: Connection, *, until: datetime, most: int) -> int:
+        """How many runs wait for that moment, or an earlier one; more than `most` are not counted."""
+        ...
 
 
 class Crowds:
@@ -50,24 +55,22 @@ class Crowds:
         if self._until is not None and (next_at is None or next_at > self._until):
             self._until, self.share = None, 0
 
-    async def before(
-        self, next_at: datetime, now: datetime, roads: tuple[Road, ...], claim: float
-    ) -> datetime | None:
+    async def before(self, next_at: datetime, now: datetime, count: Count, claim: float) -> datetime | None:
         """When to come again for it, or None: nothing but the usual. A claim takes so many seconds."""
         if next_at == self._asked or next_at - now < min(NEAR, self._longest):
             return None
         if next_at - now > self._longest:
             return next_at - self._longest if self._longest else None
         self._asked = next_at
-        share = await self._db.read(partial(self._look, next_at + _WIDTH, now, roads))
+        share = await self._db.read(partial(self._look, next_at + _WIDTH, now, count))
         if share <= self._batch:
             return None
         self._until, self.share = next_at + _WIDTH, share
         each = max(FOR_EACH, timedelta(seconds=claim / self._batch))
         return next_at - min(share * each, self._longest)
 
-    def _look(self, until: datetime, now: datetime, roads: tuple[Road, ...], conn: Connection) -> int:
-        found = executions.due_until(conn, roads, until, MOST)
+    def _look(self, until: datetime, now: datetime, count: Count, conn: Connection) -> int:
+        found = count(conn, until=until, most=MOST)
         if found <= 2 * self._batch:
             return 0
         working = instances.working(conn, now - instances.SILENT_AFTER)

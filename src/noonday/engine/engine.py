@@ -25,6 +25,7 @@ from noonday.engine.elector import Elector
 from noonday.engine.feeder import Feeder
 from noonday.engine.finder import Finder, FinderConfig
 from noonday.engine.forgetter import Forgetter, ForgetterConfig
+from noonday.engine.gatherer import Gatherer
 from noonday.engine.heartbeat import Heartbeat
 from noonday.engine.leases import LeaseConfig, Leases
 from noonday.engine.loop import Actor
@@ -214,29 +215,7 @@ class Engine:
             pressed=db.answered,
             hasten=hasten if config.own_process else None,
         )
-        self.worker = Worker(
-            db=db,
-            clock=clock,
-            counters=counters,
-            slots=self.slots,
-            streams=self.streams,
-            config=WorkerConfig(instance_id=config.instance_id, lease=config.lease, lead=config.claim_lead),
-        )
-        self.taker = Taker(
-            db=db,
-            clock=clock,
-            streams=self.streams,
-            slots=self.slots,
-            counters=counters,
-            telemetry=around.telemetry,
-            config=TakerConfig(
-                instance_id=config.instance_id,
-                lease=config.lease,
-                wait=timedelta(seconds=1) if config.timers else timedelta(),
-                batch=config.queue_batch,
-                lead=config.claim_lead,
-            ),
-        )
+        self._claim(around, config)
         self.planner = Planner(
             db=db,
             clock=clock,
@@ -272,6 +251,32 @@ class Engine:
         )
         self.heartbeat = Heartbeat(db=db, clock=clock, describe=around.describe, obey=self.obey)
         self._ending = False
+
+    def _claim(self, around: Surroundings, config: EngineConfig) -> None:
+        """Who brings work to the slots, each from another place."""
+        db, clock, counters = around.db, around.clock, self.counters
+        claims = WorkerConfig(instance_id=config.instance_id, lease=config.lease, lead=config.claim_lead)
+        self.worker = Worker(
+            db=db, clock=clock, counters=counters, slots=self.slots, streams=self.streams, config=claims
+        )
+        self.gatherer = Gatherer(
+            db=db, clock=clock, counters=counters, slots=self.slots, streams=self.streams, config=claims
+        )
+        self.taker = Taker(
+            db=db,
+            clock=clock,
+            streams=self.streams,
+            slots=self.slots,
+            counters=counters,
+            telemetry=around.telemetry,
+            config=TakerConfig(
+                instance_id=config.instance_id,
+                lease=config.lease,
+                wait=timedelta(seconds=1) if config.timers else timedelta(),
+                batch=config.queue_batch,
+                lead=config.claim_lead,
+            ),
+        )
 
     def _watch(self, around: Surroundings, config: EngineConfig) -> None:
         """What the leader sees to beside planning."""
@@ -316,7 +321,7 @@ class Engine:
         if Role.WORKER in self.config.roles:
             found += [self.settler, self.leases, self.reporter, self.outputs, self.canceller, self.unparker]
             found += [self.worker]
-            found += [self.taker, self.acker] if streaming else []
+            found += [self.gatherer, self.taker, self.acker] if streaming else []
         return found
 
     async def begin(self) -> None:
@@ -334,8 +339,8 @@ class Engine:
             self.slots.draining = True
         else:
             self.slots.resume()
-        self.worker.wake.set()
-        self.taker.wake.set()
+        for claimer in (self.worker, self.gatherer, self.taker):
+            claimer.wake.set()
 
     @property
     def state(self) -> str:

@@ -15,6 +15,7 @@ from noonday.clock import Clock
 from noonday.domain.errors import RoadDown
 from noonday.domain.job import Lane
 from noonday.engine.counters import Counters
+from noonday.engine.crowds import NEAR
 from noonday.engine.feeder import Feeder
 from noonday.engine.loop import Actor, Wish
 from noonday.engine.streams import Streams
@@ -33,6 +34,7 @@ _LONG_CENSUS: Final = timedelta(seconds=30)  # for a look at all that lies on a 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinderConfig:
     lookahead: timedelta = timedelta(seconds=2)
+    near: timedelta = NEAR  # until then a crowd is left to those who gather it
     reach: timedelta = timedelta(seconds=8)  # so far ahead are the plans of a leader that is gone
     check_every: timedelta = timedelta(seconds=5)
     late: timedelta = timedelta(seconds=5)  # on the road for so long and not claimed: is it still there?
@@ -97,7 +99,7 @@ class Finder(Actor):
     async def _feed(self) -> timedelta | None:
         """Everything unfed that is near; says in how long there will be more."""
         while True:
-            horizon, lanes = self.clock.now() + self._config.lookahead, self._feeder.lanes
+            horizon, lanes = self.clock.now() + self._config.near, self._feeder.lanes
             found, next_at = await self._db.write(partial(self._mark, horizon, lanes))
             self._feeder.pledge(found)
             if len(found) < self._config.batch:

@@ -94,7 +94,8 @@ class Planner(Actor):
             now = self.clock.now()
             horizon = self._horizon(now)
             facts = self._far(horizon - now)
-            done = await self._db.write(partial(self._plan_batch, now, horizon, facts, self._feeder.lanes))
+            fed = () if self._crowd_is_near(now) else self._feeder.lanes
+            done = await self._db.write(partial(self._plan_batch, now, horizon, facts, fed))
             looked_at += done.jobs
             if done.planned:
                 self._runs_of_each = done.planned / done.jobs
@@ -124,9 +125,13 @@ class Planner(Actor):
     def _horizon(self, now: datetime) -> datetime:
         """A crowd takes long to be planned, and then to be claimed."""
         usual, crowd_at = now + self._config.lookahead, self._crowd_at
-        if crowd_at is None or crowd_at > usual + self._config.lookahead:
+        if crowd_at is None or not self._crowd_is_near(now):
             return usual
         return max(usual, crowd_at + _TOGETHER)
+
+    def _crowd_is_near(self, now: datetime) -> bool:
+        """Then nothing is pledged to the streams: it is gathered, and the finder feeds what is left."""
+        return self._crowd_at is not None and self._crowd_at <= now + 2 * self._config.lookahead
 
     def _far(self, ahead: timedelta) -> Facts:
         """So long before they are due these have their turn; so far beyond that they are planned."""

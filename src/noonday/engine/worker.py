@@ -103,7 +103,8 @@ class Worker(Actor):
             return pause
         self._pause = _LOCKED_ELSEWHERE
         if next_at > asked_at + self._lead.span:
-            early = await self._crowds.before(next_at, asked_at, self._streams.roads, self._lead.claim)
+            count = partial(executions.due_until, roads=self._streams.roads)
+            early = await self._crowds.before(next_at, asked_at, count, self._lead.claim)
             return early or next_at - self._lead.wake
         # Within reach and not claimed: it is held, or decided at its moment. Those behind it need not wait.
         return min(next_at, asked_at + self._lead.wake)

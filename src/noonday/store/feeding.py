@@ -15,7 +15,7 @@ from noonday.store import dialects
 from noonday.store.candidates import claimable_among
 from noonday.store.columns import Id, Instant
 from noonday.store.dialects import Answers
-from noonday.store.prepared import prepared
+from noonday.store.prepared import prepared, spelled_out
 from noonday.store.tables import CLAIMABLE, UNFED, executions
 
 ALL_LANES: Final = tuple(Lane)
@@ -51,6 +51,17 @@ def next_unfed_at(conn: Connection) -> datetime | None:
     """When the earliest that is not on the streams becomes available."""
     found: datetime | None = conn.execute(_NEXT).scalar()
     return found
+
+
+def unfed_until(conn: Connection, until: datetime, most: int) -> int:
+    """How many of them become claimable by then; more than `most` are not counted."""
+    found: int = conn.execute(_COUNT_UNFED, {"before": until, "count": most}).scalar_one()
+    return found
+
+
+_COUNT_UNFED: Final = spelled_out(
+    select(func.count()).select_from(select(executions.c.id).where(UNFED, _BEFORE).limit(_COUNT).subquery())
+)
 
 
 @prepared
