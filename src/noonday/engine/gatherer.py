@@ -6,10 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from sqlalchemy import Connection
-
 from noonday.clock import Clock
-from noonday.domain.job import Lane
+from noonday.domain.execution import Road
 from noonday.engine.counters import Counters
 from noonday.engine.crowds import Crowds, longest_lead
 from noonday.engine.loop import AT_ONCE, Actor, Wish
@@ -17,7 +15,7 @@ from noonday.engine.pace import Lead
 from noonday.engine.slots import Slots
 from noonday.engine.streams import Streams
 from noonday.engine.worker import WorkerConfig
-from noonday.ports import Claim, Pledge
+from noonday.ports import Claim
 from noonday.store import executions, feeding
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
@@ -89,20 +87,12 @@ class Gatherer(Actor):
             limit=limit,
             now=now,
             lease=self._config.lease,
+            roads=(Road.STREAMS,),
+            unfed=True,
             lead=lead,
         )
-        claims = await self._doubts.claim(order, partial(_claim_unfed, order))
+        claims = await self._doubts.claim(order, partial(executions.claim, order=order))
         self._took.took(self.clock.monotonic() - claimed_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)
         return claims
-
-
-def _claim_unfed(order: ClaimOrder, conn: Connection) -> list[Claim]:
-    """The highest lane first."""
-    until, wanted = order.now + order.lead, order.limit
-    found: list[Pledge] = []
-    for lane in Lane:
-        if len(found) < wanted:
-            found += feeding.unfed(conn, until, wanted - len(found), (lane,))
-    return list(executions.claim_these(conn, order, [one.parcel.execution_id for one in found]).claims)

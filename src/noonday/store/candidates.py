@@ -49,6 +49,7 @@ class ClaimOrder:
     lease: timedelta
     ageing: timedelta = timedelta(minutes=5)  # after this long, lower lanes get a share before higher ones
     roads: tuple[Road, ...] = ALL_ROADS  # whose work is looked for in the database itself
+    unfed: bool = False  # of the streams' road, only what is not on it
     overdue: timedelta = timedelta()  # only what has been available for so long
     lead: timedelta = timedelta()  # also what becomes available within it, if it surely starts then
     mark: str = field(default_factory=_new_mark)  # with it begin the tokens of all that is claimed
@@ -147,6 +148,13 @@ def _front_beside(dialect: Answers) -> Select[Any]:
 
 
 @prepared
+def _unfed_front(dialect: Answers) -> Select[Any]:
+    free = ~dialect.listed(executions.c.job_id, "blocked")
+    unfed = executions.c.enqueued_at.is_(None)
+    return dialect.skip_locked(_FRONT_OF_LANE.where(unfed, free), executions)
+
+
+@prepared
 def _jobs_to_lock(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(select(*KEPT).where(dialect.listed(jobs.c.id, "ids")), jobs)
 
@@ -215,7 +223,9 @@ class Search:
     def _front(self, where: Front, until: datetime, limit: int) -> list[Waiting]:
         lane, road = where
         bounds: dict[str, Any] = {"lane": lane.value, "road": road.value, "now": until, "count": limit}
-        if self.blocked:
+        if self.order.unfed:
+            rows = _unfed_front(self.conn, **bounds, blocked=self.blocked)
+        elif self.blocked:
             rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
         else:
             rows = _front(self.conn, **bounds)
