@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from noonday.domain.execution import ExecutionState
+from noonday.domain.execution import ExecutionState, Road
 from noonday.domain.job import Lane
 from noonday.domain.schedule import Immediate, Once
 from noonday.engine.crowds import EARLIEST, FOR_EACH, NEAR
@@ -18,10 +18,11 @@ from noonday.engine.gatherer import Gatherer
 from noonday.engine.loop import AT_ONCE
 from noonday.engine.planner import PlannerConfig
 from noonday.engine.worker import WorkerConfig
-from noonday.store import feeding, history, instances
+from noonday.store import executions, feeding, history, instances
 from noonday.store.instances import Instance
 from noonday.testing import FlakyRoad, ManualClock, ManualInstance
 from tests.engine.crowd_steps import BATCH, COUNT, Started, states
+from tests.factories import an_execution
 
 MS = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
@@ -156,6 +157,35 @@ async def test_the_highest_lane_comes_first(scheduler: ManualInstance, moment: d
     assert taken == {Lane.HIGH: COUNT // 4}
 
 
+async def test_what_is_due_beside_a_crowd_is_pledged_as_always(scheduler: ManualInstance) -> None:
+    due = scheduler.clock.now() + 10 * SECOND
+    for number in range(COUNT):
+        await scheduler.add(f"one-{number}", Once(run_at=due), "work", scheduler_version=2)
+    planner, feeder = scheduler.engine.planner, scheduler.engine.feeder
+    await planner.run_once()
+    scheduler.clock.move_to(due - 4 * SECOND)
+    await scheduler.add("before", Once(run_at=due - SECOND), "work", scheduler_version=2)
+    await planner.run_once()
+    assert len(await scheduler.history("before")) == 1
+    assert (len(feeder), await unfed_at(scheduler)) == (1, due)
+
+
+async def test_it_finds_a_crowd_behind_something_else(scheduler: ManualInstance, moment: datetime) -> None:
+    """Once that is fed: what is to be retried, for example."""
+    scheduler.clock.move_to(moment - 3 * SECOND)
+    retried = await scheduler.add("retried", Once(run_at=moment - 1200 * MS), "work", scheduler_version=2)
+    run = an_execution(job=retried, scheduled_for=moment - 1200 * MS, road=Road.STREAMS)
+    await scheduler.db.write(partial(executions.plan, planned=[run]))
+    gatherer = scheduler.engine.gatherer
+    scheduler.clock.move_to(moment - 2 * SECOND)
+    assert await gatherer.run_once() == run.scheduled_for - NEAR
+    scheduler.clock.move_to(run.scheduled_for - NEAR)
+    await scheduler.engine.finder.run_once()
+    await gatherer.run_once()
+    await gatherer.run_once()
+    assert (await states(scheduler))[ExecutionState.RUNNING] == COUNT
+
+
 async def test_a_few_are_not_gathered(scheduler: ManualInstance) -> None:
     """Nor is what is due before them, which is on the road already."""
     soon = scheduler.clock.now() + SECOND
@@ -190,7 +220,7 @@ async def test_where_runs_are_slow_it_is_left_to_the_road(
     scheduler.engine.slots._pace.ran(0.2)
     assert await gathered(scheduler, moment) == 0
     scheduler.clock.move_to(moment - NEAR)
-    assert await scheduler.engine.gatherer.run_once() == moment - NEAR + SECOND
+    assert await scheduler.engine.gatherer.run_once() == moment
     await scheduler.engine.finder.run_once()
     scheduler.clock.move_to(moment)
     await scheduler.engine.feeder.run_once()

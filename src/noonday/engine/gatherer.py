@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
 
 from noonday.clock import Clock
 from noonday.domain.execution import Road
 from noonday.engine.counters import Counters
-from noonday.engine.crowds import Crowds, longest_lead
+from noonday.engine.crowds import NEAR, Crowds, longest_lead
 from noonday.engine.loop import AT_ONCE, Actor, Wish
 from noonday.engine.pace import Lead
 from noonday.engine.slots import Slots
@@ -20,8 +19,6 @@ from noonday.store import executions, feeding
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
 from noonday.store.notices import WORK
-
-_NOT_FED: Final = timedelta(seconds=1)  # until the next look, where something due is not on the road
 
 
 class Gatherer(Actor):
@@ -65,7 +62,7 @@ class Gatherer(Actor):
             now = self.clock.now()
             early = await self._crowds.before(next_at, now, feeding.unfed_until, self._took.claim)
             if early is None or early > now:
-                return early or max(next_at, now + _NOT_FED)
+                return early or max(next_at - NEAR, now + NEAR)  # when that is fed
         await self._gather()
         return AT_ONCE
 

@@ -94,8 +94,7 @@ class Planner(Actor):
             now = self.clock.now()
             horizon = self._horizon(now)
             facts = self._far(horizon - now)
-            fed = () if self._crowd_is_near(now) else self._feeder.lanes
-            done = await self._db.write(partial(self._plan_batch, now, horizon, facts, fed))
+            done = await self._db.write(partial(self._plan_batch, now, horizon, facts, self._feeder.lanes))
             looked_at += done.jobs
             if done.planned:
                 self._runs_of_each = done.planned / done.jobs
@@ -125,13 +124,14 @@ class Planner(Actor):
     def _horizon(self, now: datetime) -> datetime:
         """A crowd takes long to be planned, and then to be claimed."""
         usual, crowd_at = now + self._config.lookahead, self._crowd_at
-        if crowd_at is None or not self._crowd_is_near(now):
+        if crowd_at is None or crowd_at > usual + self._config.lookahead:
             return usual
         return max(usual, crowd_at + _TOGETHER)
 
-    def _crowd_is_near(self, now: datetime) -> bool:
-        """Then nothing is pledged to the streams: it is gathered, and the finder feeds what is left."""
-        return self._crowd_at is not None and self._crowd_at <= now + 2 * self._config.lookahead
+    def _in_crowd(self, job: Job) -> bool:
+        """Then its runs are not pledged to the streams: they are gathered, and the finder feeds the rest."""
+        at, crowd_at = job.next_run_at, self._crowd_at
+        return at is not None and crowd_at is not None and crowd_at <= at <= crowd_at + _TOGETHER
 
     def _far(self, ahead: timedelta) -> Facts:
         """So long before they are due these have their turn; so far beyond that they are planned."""
@@ -156,7 +156,8 @@ class Planner(Actor):
                 more |= made.next_run_at <= horizon
             elif not made.fires:  # no run will end that could bring it to rest
                 ended[one.job.id] = replace(one.job, next_run_at=None)
-        planned, pledges = executions.plan_due(conn, plans, now, fed)
+        crowd = {one.job.id for one in due if self._in_crowd(one.job)}
+        planned, pledges = executions.plan_due(conn, plans, now, fed, crowd)
         rest(conn, ended, now)
         fires = [(one.job, len(made.fires)) for one, made in plans]
         next_at = jobs.next_due_at(conn)

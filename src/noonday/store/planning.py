@@ -82,16 +82,18 @@ class Planned(NamedTuple):
 Plans = Sequence[tuple[Due, Plan]]
 
 
-def plan_due(conn: Connection, plans: Plans, now: datetime, fed: Collection[Lane] = ()) -> Planned:
+def plan_due(
+    conn: Connection, plans: Plans, now: datetime, fed: Collection[Lane] = (), crowd: Collection[str] = ()
+) -> Planned:
     """As `plan`, for the fires and lapses of jobs that `due` has locked; and their cursors move on.
 
-    Fires that take the streams are pledged, in the lanes that are `fed`. A pledge for a slot that was taken
-    is a message about nothing.
+    Fires that take the streams are pledged, in the lanes that are `fed`, but not those of the jobs of a
+    `crowd`. A pledge for a slot that was taken is a message about nothing.
     """
     if not plans:
         return Planned(0, [])
     runs = _runs(plans, now)
-    pledges = _pledges(runs, fed) if fed else []
+    pledges = _pledges(runs, fed, crowd) if fed else []
     columns = _columns(runs, {one.parcel.execution_id for one in pledges}, now)
     count = bulk_plans.insert_runs(conn, columns, _RUN | {"created_at": now}) if runs.ids else 0
     lapses = [lapsed(due.job, lapse, now) for due, made in plans for lapse in made.lapses]
@@ -126,11 +128,11 @@ def _runs(plans: Plans, now: datetime) -> _Runs:
     )
 
 
-def _pledges(runs: _Runs, fed: Collection[Lane]) -> list[Pledge]:
+def _pledges(runs: _Runs, fed: Collection[Lane], crowd: Collection[str]) -> list[Pledge]:
     return [
         Pledge(fire.available_at, Parcel(job.lane, ExecutionId(i)))
         for i, job, fire in zip(runs.ids, runs.jobs, runs.fires, strict=True)
-        if job.lane in fed and road_of(job) is Road.STREAMS
+        if job.lane in fed and road_of(job) is Road.STREAMS and job.id not in crowd
     ]
 
 
