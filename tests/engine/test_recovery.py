@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import asyncio
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
 
 from noonday.domain.execution import ExecutionState, WaitReason
 from noonday.domain.job import MisfirePolicy, OnLost, RetryPolicy
-from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit
+from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit, Once
+from noonday.engine import looks
 from noonday.engine.pruner import PrunerConfig
-from noonday.store import instances, pruning
+from noonday.store import executions, instances, pruning
+from noonday.store.executions import ClaimOrder
 from noonday.targets.tasks import current
 from noonday.testing import ManualInstance
 from tests.factories import at
@@ -97,6 +101,52 @@ async def test_it_takes_back_at_once_what_an_instance_of_its_own_given_id_held(
     await scheduler.tick(seconds=10)
     [run] = await scheduler.history("orphan")
     assert (run.state, run.attempt, run.losses) == (ExecutionState.COMPLETED, 2, 1)
+
+
+async def test_what_was_claimed_ahead_of_its_moment_by_a_process_that_died_is_not_lost(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It never began: it runs at its moment, even where a job must not run twice. However many there are."""
+    monkeypatch.setattr(looks, "MOST", 2)
+    ran: list[datetime] = []
+
+    @scheduler.task
+    async def work() -> None:
+        ran.append(scheduler.clock.now())
+
+    moment = scheduler.clock.now() + timedelta(seconds=1)
+    for number in range(5):
+        await scheduler.add(
+            f"one-{number}", Once(run_at=moment), "work", retry=RetryPolicy(on_lost=OnLost.FAIL)
+        )
+    await scheduler.engine.planner.run_once()
+    now = scheduler.clock.now()
+    order = ClaimOrder(
+        instance_id="manual-1", limit=5, now=now, lease=timedelta(seconds=30), lead=timedelta(seconds=2)
+    )
+    assert len(await scheduler.db.write(partial(executions.claim, order=order))) == 5
+    await scheduler.restart()
+    assert await scheduler.engine.recoverer.take_back("manual-1") == 5
+    await scheduler.tick(seconds=2)
+    assert ran == [moment] * 5
+    for number in range(5):
+        [run] = await scheduler.history(f"one-{number}")
+        assert (run.state, run.losses) == (ExecutionState.COMPLETED, 0)
+        assert [one.outcome for one in await scheduler.attempts(run)] == ["released", "completed"]
+
+
+async def test_what_cannot_be_settled_does_not_keep_an_instance_from_its_start(
+    scheduler: ManualInstance,
+) -> None:
+    @scheduler.task
+    async def work() -> None:
+        await scheduler.clock.sleep(10)
+
+    await scheduler.add("orphan", Immediate(), "work")
+    await scheduler.tick(seconds=1)
+    await scheduler.restart()
+    await scheduler.db.write(lambda conn: conn.execute(text("UPDATE executions SET lease_token = NULL")))
+    assert await asyncio.wait_for(scheduler.engine.recoverer.take_back("manual-1"), 20) == 0
 
 
 async def test_it_accounts_for_every_due_time_across_crashes(scheduler: ManualInstance) -> None:

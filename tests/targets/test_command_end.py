@@ -148,14 +148,14 @@ async def test_nothing_is_left_open(targets: Targets) -> None:
 
 async def test_a_dead_keeper_takes_its_own_with_it_and_another_follows(tmp_path: Path) -> None:
     targets = Targets(a_config())
-    _, running, pids = await _started(targets, 'echo $$ > "$1"; sleep 1000', fifo_in(tmp_path))
+    _, running, pids = await _started(targets, FAMILY, fifo_in(tmp_path))
     keeper = _keeper_of(targets)
     keeper.kill()
     outcome = await running
     assert isinstance(outcome, Failed)
     assert outcome.retryable
     assert "keeper" in outcome.error
-    while alive(pids[0]):
+    while any(map(alive, pids)):
         await asyncio.sleep(0.01)
     assert isinstance(await finished(targets, CommandTarget(argv=("true",))), Completed)
     assert _keeper_of(targets).pid != keeper.pid

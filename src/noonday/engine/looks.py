@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, Text, bindparam, select
 
 from noonday.domain.execution import Execution, ExecutionId, WaitReason
-from noonday.domain.outcome import Lost, Outcome
+from noonday.domain.outcome import Lost, Outcome, Released
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, read_execution
 from noonday.store.executions import Ending
@@ -17,16 +18,22 @@ from noonday.store.tables import PENDING, RUNNING, executions, jobs
 MOST = 1000
 
 
-def held_by(conn: Connection, instance_id: str) -> list[Ending]:
-    """What an instance of this id was running itself when its process died."""
+def held_by(conn: Connection, instance_id: str, now: datetime) -> list[Ending]:
+    """What an instance of this id was running itself when its process died, MOST at once. What it had claimed
+    ahead of a moment that is still to come never began."""
     query = (
-        select(executions.c.id, executions.c.lease_token)
+        select(executions.c.id, executions.c.lease_token, executions.c.started_at)
         .where(RUNNING, ~executions.c.remote, executions.c.instance_id == instance_id)
         .limit(MOST)
     )
-    lost = Lost(detail=f"instance {instance_id} was started anew")
+    why = f"instance {instance_id} was started anew"
+    lost, released = Lost(detail=why), Released(detail=f"{why} before its moment")
     return [
-        Ending(execution_id=ExecutionId(row.id), token=row.lease_token or "", outcome=lost)
+        Ending(
+            execution_id=ExecutionId(row.id),
+            token=row.lease_token or "",
+            outcome=released if row.started_at is not None and row.started_at > now else lost,
+        )
         for row in conn.execute(query)
     ]
 

@@ -55,7 +55,10 @@ class Recoverer(Actor):
 
     async def take_back(self, instance_id: str) -> int:
         """For an instance whose id a person gave it, at its start: what it held died with its process."""
-        return await self._db.write(partial(self._take_back, instance_id))
+        taken = 0
+        while found := await self._db.write(partial(self._take_back, instance_id)):
+            taken += found
+        return taken
 
     async def run_once(self) -> Wish:
         full = True
@@ -74,11 +77,10 @@ class Recoverer(Actor):
         return len(endings), executions.next_lease_end(conn)
 
     def _take_back(self, instance_id: str, conn: Connection) -> int:
-        endings = looks.held_by(conn, instance_id)
-        self._settle(conn, endings, self.clock.now())
-        return len(endings)
+        now = self.clock.now()
+        return self._settle(conn, looks.held_by(conn, instance_id, now), now)
 
-    def _settle(self, conn: Connection, endings: Sequence[Ending], now: datetime) -> None:
+    def _settle(self, conn: Connection, endings: Sequence[Ending], now: datetime) -> int:
         settled = executions.settle(conn, endings, now, self._chance())
         events.append(conn, [recovered(settlement, now) for settlement in settled])
         for settlement in settled:
@@ -91,3 +93,4 @@ class Recoverer(Actor):
                 state=str(settlement.execution.state),
                 detail=settlement.execution.detail,
             )
+        return len(settled)

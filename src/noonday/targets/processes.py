@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from noonday.domain.outcome import Usage
+from noonday.targets import keeper
 from noonday.targets.output import HeadAndTail, Output
 
-_KEEPER = Path(__file__).with_name("keeper.py")
+_KEEPER = Path(keeper.__file__)
 _LAST_WORDS_SECONDS = 1.0
 _KEEPER_SECONDS = 10.0
 _LONGEST_LINE = 1024 * 1024
+_ROUNDS = 10
 # What a second try may find repaired: too many processes or files, no memory, a program being written.
 _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
 
@@ -81,6 +83,7 @@ class Process:
         self._cancelled = False
         self.report = report
         self.pid = 0
+        self._born: str | None = None
 
     async def begin(self, order: Mapping[str, object]) -> None:
         """Send the order and hear whether it was carried out.
@@ -103,6 +106,7 @@ class Process:
         if "error" in message:
             raise CouldNotStart(str(message["error"]), passing=message.get("errno") in _PASSING)
         self.pid = message["pid"]
+        self._born = _birth(self.pid)
 
     async def wait(self) -> Exit:
         """Return when the process and all it left behind are gone and its output is read."""
@@ -146,6 +150,8 @@ class Process:
         except OSError:
             line = b""
         if not line:
+            if self.pid and _birth(self.pid) in (None, self._born):  # not somebody else's by now
+                _end_session(self.pid)
             raise KeeperDied("the keeper of processes has died, and what it kept has died with it")
         message: dict[str, Any] = json.loads(line)
         return message
@@ -217,18 +223,36 @@ class Processes:
         return self._control
 
     def _hang_up(self) -> subprocess.Popen[bytes] | None:
-        keeper, self._keeper = self._keeper, None
+        old, self._keeper = self._keeper, None
         control, self._control = self._control, None
         if control is not None:
             control.close()
-        if keeper is not None:
-            keeper.poll()
-        return keeper
+        if old is not None:
+            old.poll()
+        return old
 
     async def close(self) -> None:
-        keeper = self._hang_up()
-        if keeper is not None:
-            await asyncio.to_thread(_bury, keeper)
+        old = self._hang_up()
+        if old is not None:
+            await asyncio.to_thread(_bury, old)
+
+
+def _birth(pid: int) -> str | None:
+    """Tells a process from a later one with the same number; None if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return stat.rpartition(b")")[2].split()[19].decode()
+
+
+def _end_session(session: int) -> None:
+    """What a keeper that was killed leaves behind: its own children died with it, but not theirs."""
+    for _ in range(_ROUNDS):  # whoever was forked while we looked is found the next time
+        if not (left := keeper.members(session) if keeper.HAS_PROC else []):
+            return
+        for pid in left:
+            keeper.send(pid, signal.SIGKILL)
 
 
 def _here() -> str:
@@ -238,12 +262,12 @@ def _here() -> str:
         return "/"
 
 
-def _bury(keeper: subprocess.Popen[bytes]) -> None:
+def _bury(old: subprocess.Popen[bytes]) -> None:
     try:
-        keeper.wait(_KEEPER_SECONDS)
+        old.wait(_KEEPER_SECONDS)
     except subprocess.TimeoutExpired:
-        keeper.kill()
-        keeper.wait()
+        old.kill()
+        old.wait()
 
 
 class _Loose(set[Any]):
