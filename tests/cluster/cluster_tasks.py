@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from noonday import task
@@ -16,6 +17,6 @@ async def mark() -> None:
     run = current()
     file = os.open(_MARKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(file, f"{run.execution_id} {run.attempt}\n".encode())
+        os.write(file, f"{run.execution_id} {run.attempt} {time.time()}\n".encode())
     finally:
         os.close(file)

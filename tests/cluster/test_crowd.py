@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
+from noonday.cli.benching import filling
+from noonday.clock import wall_clock
+from noonday.domain.target import PythonTarget
+from noonday.store.database import Database
 from tests.cluster.cluster import LANES, PREFIX, Cluster
 from tests.cluster.node import eventually
 
@@ -74,3 +79,40 @@ def test_it_runs_ten_thousand_once_each(cluster: Cluster) -> None:
     assert put_on_the_road(cluster) - before >= JOBS * RUNS * 0.99, "they did not take the streams"
     eventually(lambda: not cluster.on_the_road(), 15, "messages stay on the streams")
     print(f"{JOBS * RUNS / took:.0f} executions a second: {hands}")
+
+
+GATHERED = """
+SELECT count(DISTINCT instance_id) FROM executions
+WHERE state = 'running' AND scheduled_for = %s AND claimed_at < scheduled_for - interval '0.1 s'
+"""
+STATES = "SELECT state, count(*) FROM executions WHERE scheduled_for = %s GROUP BY 1"
+
+
+def test_a_crowd_is_gathered_by_all_and_one_of_them_may_die(cluster: Cluster) -> None:
+    """Before its moment, with a share of it in its hands: nothing is lost, nothing begins early or twice."""
+    cluster.heal()
+    marks = cluster.folder / "marks"
+    marks.unlink(missing_ok=True)
+    count, moment = 4500, wall_clock() + timedelta(seconds=12)
+    kind = filling.Kind(version=2, target=PythonTarget(task="mark"))
+    db = Database(cluster.postgres.url)
+    try:
+        filling.add(db, [filling.once(kind, moment) for _ in range(count)])
+    finally:
+        db.close_now()
+    with cluster.sql() as conn:
+
+        def gatherers() -> bool:
+            return conn.execute(GATHERED, (moment,)).fetchone() == (3,)
+
+        eventually(gatherers, 30, "not all of them gather")
+        cluster.follower().kill()
+        done = {"completed": count}
+        eventually(lambda: dict(conn.execute(STATES, (moment,)).fetchall()) == done, 60, "not all are done")
+    runs = [line.split() for line in marks.read_text().splitlines()]
+    assert len({execution for execution, _, _ in runs}) == count
+    tries = Counter((execution, attempt) for execution, attempt, _ in runs)
+    assert set(tries.values()) == {1}, "an attempt ran twice"
+    assert min(float(began) for _, _, began in runs) >= moment.timestamp()
+    cluster.heal()
+    eventually(lambda: not cluster.on_the_road(), 15, "messages stay on the streams")

@@ -73,12 +73,12 @@ async def moment(scheduler: ManualInstance) -> datetime:
 
 
 async def gathered(scheduler: ManualInstance, moment: datetime) -> int:
-    """How many, by an instance that is woken a second and a half before."""
+    """How many, by an instance that is woken long before."""
     gatherer = scheduler.engine.gatherer
     scheduler.clock.move_to(moment - 3 * SECOND)
-    assert await gatherer.run_once() == moment - EARLIEST
-    scheduler.clock.move_to(moment - EARLIEST)
-    assert await gatherer.run_once() == moment - COUNT * FOR_EACH
+    assert await gatherer.run_once() == moment - NEAR - EARLIEST
+    scheduler.clock.move_to(moment - NEAR - EARLIEST)
+    assert await gatherer.run_once() == moment - NEAR - COUNT * FOR_EACH, "before the finder does"
     assert await states(scheduler) == {ExecutionState.QUEUED: COUNT}, "so long it does not take"
     assert await gatherer.run_once() == AT_ONCE
     return (await states(scheduler))[ExecutionState.RUNNING]

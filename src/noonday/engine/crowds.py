@@ -35,11 +35,14 @@ class Crowds:
     soon is handed back, as always.
     """
 
-    def __init__(self, *, db: Database, slots: int, batch: int, longest: timedelta) -> None:
+    def __init__(
+        self, *, db: Database, slots: int, batch: int, longest: timedelta, spare: timedelta = timedelta()
+    ) -> None:
         self._db = db
         self._slots = slots
         self._batch = batch
-        self._longest = longest
+        self._spare = spare  # all of it is to be claimed so long before the moment
+        self._longest = longest + spare
         self._asked: datetime | None = None
         self._until: datetime | None = None
         self.share = 0  # of the crowd that is awaited
@@ -67,7 +70,7 @@ class Crowds:
             return None
         self._until, self.share = next_at + _WIDTH, share
         each = max(FOR_EACH, timedelta(seconds=claim / self._batch))
-        return next_at - min(share * each, self._longest)
+        return next_at - min(share * each + self._spare, self._longest)
 
     def _look(self, until: datetime, now: datetime, count: Count, conn: Connection) -> int:
         found = count(conn, until=until, most=MOST)

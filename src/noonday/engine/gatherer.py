@@ -49,8 +49,9 @@ class Gatherer(Actor):
         self._doubts = slots.hands.doubts
         self._config = config
         self._took = Lead(config.lead)
-        longest = longest_lead(config.lead)
-        self._crowds = Crowds(db=db, slots=slots.size, batch=slots.most, longest=longest)
+        self._crowds = Crowds(
+            db=db, slots=slots.size, batch=slots.most, longest=longest_lead(config.lead), spare=NEAR
+        )
 
     async def run_once(self) -> Wish:
         if not self._streams.up or not self._config.lead:  # the worker does it, or nobody may
