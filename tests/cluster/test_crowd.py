@@ -82,18 +82,22 @@ def test_it_runs_ten_thousand_once_each(cluster: Cluster) -> None:
 
 
 GATHERED = """
-SELECT count(DISTINCT instance_id) FROM executions
-WHERE state = 'running' AND scheduled_for = %s AND claimed_at < scheduled_for - interval '0.1 s'
+SELECT instance_id FROM executions
+WHERE state = 'running' AND scheduled_for = %s AND claimed_at < scheduled_for - interval '0.1 s' LIMIT 1
 """
 STATES = "SELECT state, count(*) FROM executions WHERE scheduled_for = %s GROUP BY 1"
 
 
-def test_a_crowd_is_gathered_by_all_and_one_of_them_may_die(cluster: Cluster) -> None:
+def test_whoever_has_gathered_a_crowd_may_die(cluster: Cluster) -> None:
     """Before its moment, with a share of it in its hands: nothing is lost, nothing begins early or twice."""
     cluster.heal()
+    for node in cluster.nodes:  # one that knows runs to be slow, as they are on a busy machine, gathers none
+        node.kill()
+        node.start()
+    cluster.leader()
     marks = cluster.folder / "marks"
     marks.unlink(missing_ok=True)
-    count, moment = 4500, wall_clock() + timedelta(seconds=12)
+    count, moment = 6000, wall_clock() + timedelta(seconds=12)
     kind = filling.Kind(version=2, target=PythonTarget(task="mark"))
     db = Database(cluster.postgres.url)
     try:
@@ -101,12 +105,8 @@ def test_a_crowd_is_gathered_by_all_and_one_of_them_may_die(cluster: Cluster) ->
     finally:
         db.close_now()
     with cluster.sql() as conn:
-
-        def gatherers() -> bool:
-            return conn.execute(GATHERED, (moment,)).fetchone() == (3,)
-
-        eventually(gatherers, 30, "not all of them gather")
-        cluster.follower().kill()
+        (name,) = eventually(lambda: conn.execute(GATHERED, (moment,)).fetchone(), 30, "nobody gathers")
+        cluster.member(name).node.kill()
         done = {"completed": count}
         eventually(lambda: dict(conn.execute(STATES, (moment,)).fetchall()) == done, 60, "not all are done")
     runs = [line.split() for line in marks.read_text().splitlines()]
