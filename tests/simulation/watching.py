@@ -61,7 +61,7 @@ def _once(world: World, body: Body) -> None:
 
 
 def _alone(world: World, body: Body) -> None:
-    others = [one for one in world.bodies if one.execution_id == body.execution_id and one.in_flight]
+    others = [one for one in _going(world) if one.execution_id == body.execution_id]
     if others and not _just_thawed(world, body):
         world.fail(f"{called(body)} begins while attempt {others[0].attempt} still runs")
 
@@ -72,8 +72,8 @@ def _no_overlap(world: World, body: Body) -> None:
         return
     others = {
         one.execution_id
-        for one in world.bodies
-        if one.job_id == body.job_id and one.in_flight and one.execution_id != body.execution_id
+        for one in _going(world)
+        if one.job_id == body.job_id and one.execution_id != body.execution_id
     }
     if len(others) >= policy.max_instances:
         world.fail(f"{called(body)} begins while {len(others)} of {policy.max_instances} run")
@@ -85,6 +85,11 @@ def _not_while_resting(world: World, body: Body) -> None:
     rests = stretch.resting and (stretch.until is None or world.universe.now < stretch.until)
     if scheduled and rests and world.time - stretch.since > _PAUSED_FOR:
         world.fail(f"{called(body)} begins although the job is paused since {stretch.since:.3f}")
+
+
+def _going(world: World) -> list[Body]:
+    """Without those of a process that has just gone on and had no time to see that their leases are over."""
+    return [one for one in world.bodies if one.in_flight and not _just_thawed(world, one)]
 
 
 def _just_thawed(world: World, body: Body) -> bool:
