@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -199,6 +201,25 @@ def test_it_reads_the_marks_of_all_processes_in_order(tmp_path: Path) -> None:
     assert marks.count(tmp_path) == 2
     marks.clear(tmp_path)
     assert marks.read(tmp_path) == []
+
+
+def test_threads_write_their_marks_at_once_and_a_page_is_turned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marks, "FOLDER", tmp_path)
+    monkeypatch.setattr(marks, "_books", {})
+    each = marks._ON_A_PAGE // 2 + 7
+
+    def write(key: int) -> None:
+        for n in range(each):
+            marks.mark(key, float(n + 1))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    assert marks.count(tmp_path) == 4 * each
+    found = marks.read(tmp_path)
+    assert Counter(one.key for one in found) == dict.fromkeys(range(4), each)
+    assert {one.due for one in found} == {float(n + 1) for n in range(each)}
 
 
 def test_it_counts_lateness_from_the_grid_or_from_the_fire_before() -> None:
