@@ -78,6 +78,7 @@ def test_each_transaction_has_its_settings_and_leaves_none_behind(pooled: Databa
     assert ask(pooled, "SHOW timezone") == "UTC"
     assert ask(pooled, "SHOW lock_timeout") == "10s"
     assert ask(pooled, "SHOW idle_in_transaction_session_timeout") == "1min"
+    assert ask(pooled, "SHOW jit") == "off"
     assert ask(pooled, "SHOW transaction_read_only") == "on"
     assert pooled.write_now(lambda conn: conn.execute(text("SHOW transaction_read_only")).scalar()) == "off"
     with psycopg.connect(pooled_url, prepare_threshold=None) as other:  # gets one of the same sessions

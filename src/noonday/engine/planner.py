@@ -165,8 +165,7 @@ class Planner(Actor):
         return Pass(len(due), planned, more, next_at, crowd_at, pledges, fires)
 
     def _is_crowd(self, conn: Connection, next_at: datetime | None) -> bool:
-        last = None if next_at is None else jobs.next_due_at(conn, behind=self._config.crowd - 1)
-        return next_at is not None and last is not None and last - next_at <= _TOGETHER
+        return next_at is not None and jobs.many_due(conn, next_at + _TOGETHER, self._config.crowd)
 
     def _plan(self, conn: Connection, job: Job, facts: Facts, now: datetime) -> Plan | None:
         """One job that cannot be planned harms itself alone."""

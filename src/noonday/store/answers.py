@@ -50,6 +50,10 @@ class Answers(Protocol):
         """All looks of this transaction, of which there was none yet, see the same moment."""
         ...
 
+    def along_indexes(self, conn: Connection) -> None:
+        """The looks of this transaction take an index wherever there is one, whatever statistics say."""
+        ...
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         """`column IN (values)` with one parameter, so that the statement stays the same for any number."""
         ...

@@ -77,6 +77,9 @@ class Sqlite:
     def steady(self, conn: Connection) -> None:
         pass  # they always do
 
+    def along_indexes(self, conn: Connection) -> None:
+        pass  # likewise
+
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         items = func.json_each(self.many(values)).table_valued("value")
         return column.in_(select(items.c.value))
@@ -218,6 +221,11 @@ class Postgres:
 
     def steady(self, conn: Connection) -> None:
         conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    def along_indexes(self, conn: Connection) -> None:
+        conn.exec_driver_sql(
+            "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)"
+        )
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
         return column == any_(literal(self.many(values), _Listed(column.type)))

@@ -75,6 +75,7 @@ def make_engine(
     settings = {
         "timezone": "'UTC'",
         "idle_in_transaction_session_timeout": options.idle_in_transaction_ms,
+        "jit": "off",  # a statement that is compiled first takes longer than it ever gains here
     }
     if pooled:  # a migration waits for its turn as long as it takes
         settings["lock_timeout"] = options.lock_timeout_ms

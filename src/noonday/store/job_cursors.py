@@ -16,6 +16,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     exists,
+    literal_column,
     or_,
     select,
     update,
@@ -68,6 +69,8 @@ def due(conn: Connection, before: datetime, limit: int = 500) -> list[Due]:
 
     A job changed by plain SQL is left to the watcher first: its cursor belongs to the old schedule.
     """
+    # Soon after many were added nobody has counted them yet: PostgreSQL would read and sort all of them.
+    dialects.of(conn).along_indexes(conn)
     rows = _due(conn, before=before, count=limit).all()
     made = []
     for row, job in zip(rows, jobs_from(conn, rows), strict=True):
@@ -87,16 +90,29 @@ def _due(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(query, jobs)
 
 
-def next_due_at(conn: Connection, behind: int = 0) -> datetime | None:
-    """When the next job is due; or that which is so many jobs behind it."""
-    found: datetime | None = _next_due_at(conn, behind=behind).scalar()
+def next_due_at(conn: Connection) -> datetime | None:
+    """When the next job is due."""
+    found: datetime | None = _next_due_at(conn).scalar()
     return found
 
 
 @prepared
 def _next_due_at(_: Answers) -> Select[Any]:
     query = select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at)
-    return query.limit(1).offset(bindparam("behind", type_=Integer))
+    return query.limit(literal_column("1"))
+
+
+def many_due(conn: Connection, until: datetime, many: int) -> bool:
+    """Are so many jobs due by then?"""
+    return bool(_many_due(conn, until=until, others=many - 1).scalar())
+
+
+@prepared
+def _many_due(_: Answers) -> Select[Any]:
+    near = jobs.c.next_run_at <= bindparam("until", type_=Instant)
+    query = select(jobs.c.id).where(ARMED, CLEAN, near).order_by(jobs.c.next_run_at)
+    last = query.limit(literal_column("1")).offset(bindparam("others", type_=Integer))
+    return select(exists(last))
 
 
 def changed(conn: Connection, limit: int = 500) -> list[Job | BadRow]:

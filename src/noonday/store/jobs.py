@@ -25,6 +25,7 @@ from noonday.store.job_cursors import (
     changed,
     clear_stale_locks,
     due,
+    many_due,
     next_due_at,
     skip_through,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "ids_of",
     "known",
     "lock",
+    "many_due",
     "named",
     "next_due_at",
     "remove",
