@@ -29,6 +29,15 @@ async def until_run(page: Page, path: str) -> Locator:
     return tracks
 
 
+async def point_at_now(track: Locator) -> tuple[float, float]:
+    """Where that is on the track."""
+    box = await track.bounding_box()
+    assert box
+    x, y = box["width"] / 2, 10.0
+    await track.hover(position={"x": x, "y": y})
+    return x, y
+
+
 async def test_the_pointer_tells_what_lies_under_it_and_opens_it(
     browser_page: Page, live_site: LiveSite
 ) -> None:
@@ -36,15 +45,27 @@ async def test_the_pointer_tells_what_lies_under_it_and_opens_it(
     tracks = await until_run(browser_page, "/ui/timeline?q=pointed&span=1h")
     tip = browser_page.locator("time-line output")
     await expect(tip).to_be_hidden()
-    box = await tracks.first.bounding_box()
-    assert box
-    middle = {"x": box["width"] / 2, "y": 10}  # now
-    await tracks.first.hover(position=middle)  # type: ignore[arg-type]  # a Position is such a dict
+    x, y = await point_at_now(tracks.first)
     await expect(tip).to_contain_text(re.compile("pointed-1.*completed", re.DOTALL))
     await expect(tip).to_contain_text(re.compile("GMT|UTC|CE"))
     await expect(tracks.first.locator(".mark")).to_have_count(1)
-    await tracks.first.click(position=middle)  # type: ignore[arg-type]
+    await tracks.first.click(position={"x": x, "y": y})
     await expect(browser_page).to_have_url(re.compile(r"/ui/runs/[0-9a-f-]{36}"))
+
+
+async def test_what_is_pointed_at_stays_shown_when_the_page_is_drawn_anew(
+    browser_page: Page, live_site: LiveSite
+) -> None:
+    two_tracks(live_site, "resting")
+    tracks = await until_run(browser_page, "/ui/timeline?q=resting&span=1h")
+    tip = browser_page.locator("time-line output")
+    await point_at_now(tracks.first)
+    await expect(tracks.first.locator(".mark")).to_have_count(1)
+    live_site.ask("POST", "/api/v2/jobs/resting-2/force-run", {})
+    await expect(tracks.nth(1)).to_have_attribute("aria-label", re.compile("1 completed"))
+    await expect(tracks.first.locator(".mark")).to_have_count(1)
+    await expect(tip).to_contain_text("resting-1")
+    await expect(tip).to_be_visible()
 
 
 async def test_the_arrow_keys_walk_from_run_to_run_and_from_track_to_track(

@@ -14,12 +14,15 @@ const SVG = "http://www.w3.org/2000/svg";
 class TimeLine extends HTMLElement {
   connectedCallback() {
     this.place = -1; // of the mark that the keys are at
+    /** @type {{job: string | null, id: string | null, at: number} | null} */
+    this.shown = null;
     this.addEventListener("pointermove", (event) => this.#pointed(event));
     this.addEventListener("pointerleave", () => this.#hide());
     this.addEventListener("click", (event) => this.#clicked(event));
     this.addEventListener("keydown", (event) => this.#pressed(event));
     this.addEventListener("focusin", () => (this.place = -1));
     this.addEventListener("focusout", () => this.#hide());
+    this.closest("[data-live]")?.addEventListener("live:swapped", () => this.#renew());
   }
 
   /** Read each time: a live page changes it. @returns {Data} */
@@ -109,6 +112,19 @@ class TimeLine extends HTMLElement {
     tip.style.setProperty("--y", `${box.bottom - own.top + 6}px`);
     tip.hidden = false;
     this.#frame(track, mark);
+    this.shown = { job: track.getAttribute("data-job"), id: mark.id, at: this.data.since + mark.start };
+  }
+
+  /** The page has been drawn anew, without what was shown: it is shown again, where it lies now. */
+  #renew() {
+    if (!this.shown) return;
+    const { job, id, at } = this.shown;
+    const track = [...this.querySelectorAll(".track[data-track]")].find((one) => one.getAttribute("data-job") === job);
+    const marks = track ? this.#marks(track) : [];
+    const place = marks.findIndex((mark) => (id ? mark.id === id : Math.abs(this.data.since + mark.start - at) < 1));
+    if (!track || place < 0) return this.#hide();
+    if (this.place >= 0) this.place = place;
+    this.#show(track, marks[place]);
   }
 
   /** @param {Element} track @param {Mark} mark */
@@ -126,6 +142,7 @@ class TimeLine extends HTMLElement {
     const tip = this.querySelector("output");
     if (tip) tip.hidden = true;
     this.querySelector(".mark")?.remove();
+    this.shown = null;
   }
 
   /** @param {Element} track @param {Mark} mark */
