@@ -6,6 +6,8 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check
 # --no-cache-dir is not given on purpose: a second fresh clone on the same machine installs from pip's cache.
 HASHED := $(PIP) install --quiet --require-hashes
 PYTEST := $(BIN)/python -m pytest
+# As pip does with what it installs, the peers of the benchmark too. A third of a start is compiling otherwise, of each one where PYTHONDONTWRITEBYTECODE is set.
+COMPILE := $(BIN)/python -m compileall -q src
 
 # The first interpreter that is new enough and can make environments. Asked only when .venv is made.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -53,6 +55,7 @@ fmt: $(VENV)/dev.stamp ## put the code into house style
 	$(BIN)/ruff format .
 
 bench: $(VENV)/dev.stamp ## measure it beside its peers and the machine's limits (ARGS="--quick --peers none", or --help)
+	@$(COMPILE)
 	$(BIN)/python -m bench $(ARGS)
 
 load: $(VENV)/dev.stamp ## press a real process with many clients while jobs keep the cores busy (ARGS="--database postgres")
@@ -88,9 +91,11 @@ $(BIN)/python:
 $(VENV)/run.stamp: requirements/run.lock requirements/build.lock pyproject.toml | $(BIN)/python
 	$(HASHED) -r requirements/run.lock -r requirements/build.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.lock pyproject.toml | $(BIN)/python
 	$(HASHED) -r requirements/dev.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(COMPILE)
 	@touch $@

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.domain.execution import ExecutionState
 from noonday.domain.job import JobState
 
@@ -46,14 +46,14 @@ def test_it_takes_the_teeth_out_of_control_characters() -> None:
 
 
 def test_it_has_a_sign_for_every_state() -> None:
-    assert {str(state) for state in (*JobState, *ExecutionState)} <= set(output.SIGNS)
+    assert {str(state) for state in (*JobState, *ExecutionState)} <= set(tables.SIGNS)
 
 
 def test_it_prints_markup_of_users_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    output.table(["name"], [["[red]not red[/red] :smile:"]])
+    tables.table(["name"], [["[red]not red[/red] :smile:"]])
     assert "[red]not red[/red] :smile:" in capsys.readouterr().out
 
 
 def test_it_uses_no_colour_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    output.table(["state"], [[output.state("failed")]])
+    tables.table(["state"], [[tables.state("failed")]])
     assert "\x1b" not in capsys.readouterr().out

@@ -9,15 +9,14 @@ import pytest
 
 from tests.api.people import SECRET
 
-ALL = ("alembic", "cryptography", "joserfc", "psycopg", "redis")
+ALL = ("alembic", "cryptography", "joserfc", "noonday.api.openapi", "psycopg", "redis", "rich")
 LOADED = f"""
 import sys
 print(*(name for name in {ALL!r} if name in sys.modules))
 """
 START = """
-import asyncio
-from noonday.instance.door import opened
-from noonday.instance.process import Instance
+import asyncio, sys
+from noonday.instance import Instance
 from noonday.settings import load
 from noonday.store import migrate
 
@@ -30,16 +29,16 @@ async def main(url, **more):
 """
 
 
-def loaded_by(program: str) -> set[str]:
+def printed(program: str) -> list[str]:
     made = subprocess.run(
-        [sys.executable, "-c", START + program + LOADED],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=100
     )
     assert made.returncode == 0, made.stderr
-    return set(made.stdout.splitlines()[-1].split())
+    return [line.rstrip() for line in made.stdout.splitlines() if "action=" not in line]
+
+
+def loaded_by(program: str) -> set[str]:
+    return set(printed(START + program + LOADED)[-1].split())
 
 
 def test_an_instance_on_sqlite_needs_none_of_them(sqlite_url: str) -> None:
@@ -55,3 +54,37 @@ def test_a_database_of_this_version_is_left_alone(url: str, request: pytest.Fixt
 def test_an_instance_with_tokens_can_read_them(sqlite_url: str) -> None:
     found = loaded_by(f"asyncio.run(main({sqlite_url!r}, jwt_secret={SECRET!r}))")
     assert found == {"cryptography", "joserfc"}
+
+
+BEGIN = """
+from noonday.engine.engine import Engine
+
+begin = Engine.begin
+
+async def begun(engine):
+    print("begun with", *(name for name in ("fastapi", "noonday.api.app") if name in sys.modules))
+    await begin(engine)
+
+Engine.begin = begun
+"""
+
+
+def test_the_engine_does_not_wait_for_the_api(sqlite_url: str) -> None:
+    lines = printed(START + BEGIN + f"asyncio.run(main({sqlite_url!r}))\nprint('fastapi' in sys.modules)")
+    assert lines == ["begun with", "True"]
+
+
+def test_what_the_log_does_without_is_there_for_tasks() -> None:
+    assert printed(START + "import rich\nprint(rich.__name__)") == ["rich"]
+
+
+def test_no_shape_of_an_answer_is_built_before_the_document() -> None:
+    program = """
+from noonday.api.shapes import JobShape
+from tools.openapi import application
+
+app = application()
+print(JobShape.__pydantic_complete__)
+print("JobShape" in app.openapi()["components"]["schemas"])
+"""
+    assert printed(program) == ["False", "True"]

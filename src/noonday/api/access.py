@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.bodies import Body
 from noonday.api.fields import Instant, Label, ServiceName
 from noonday.api.schedules import instant_text
@@ -25,7 +26,7 @@ class KeyBody(Body):
     expires_at: Instant | None = None
 
 
-class KeyShape(BaseModel):
+class KeyShape(Shape):
     """`prefix` is the part of the key that may be shown; `active`: it opens the door now."""
 
     id: str
@@ -48,14 +49,14 @@ class NewKeyShape(KeyShape):
     key: str
 
 
-class KeyPage(BaseModel):
+class KeyPage(Shape):
     keys: list[KeyShape]
     total: int
     limit: int
     offset: int
 
 
-class CallerShape(BaseModel):
+class CallerShape(Shape):
     """`open`: nobody is asked who they are."""
 
     name: str

@@ -13,7 +13,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from noonday.api import problems
-from noonday.api.callers import checked
+from noonday.api.answers import Route
+from noonday.api.callers import api_routes, checked
 from noonday.api.door.cors import Cors
 from noonday.api.door.form_tokens import FormTokens
 from noonday.api.door.guard import Guard
@@ -22,7 +23,6 @@ from noonday.api.door.rates import Rates
 from noonday.api.door.replays import Replays
 from noonday.api.door.request_ids import RequestIds
 from noonday.api.door.safe_headers import SafeHeaders
-from noonday.api.openapi import described
 from noonday.api.routes import (
     actions,
     admin,
@@ -94,6 +94,11 @@ class Api(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self._described is None:
+            from noonday.api.openapi import described  # noqa: PLC0415 - few ever ask for the document
+
+            for route in api_routes(self.routes):
+                if isinstance(route, Route):
+                    route.describe()
             self._described = described(super().openapi(), self.routes)
         return self._described
 

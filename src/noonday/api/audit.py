@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
+from noonday.api.answers import Shape
 from noonday.api.rehearsing import Rehearsed
 from noonday.api.schedules import instant_text
 from noonday.api.schemas import job_json
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 
-class AuditShape(BaseModel):
+class AuditShape(Shape):
     """One change: `before` and `after` hold the fields that changed, secrets masked."""
 
     id: str
@@ -40,7 +39,7 @@ class AuditShape(BaseModel):
     after: dict[str, Any] | None
 
 
-class AuditPage(BaseModel):
+class AuditPage(Shape):
     entries: list[AuditShape]
     total: int
     limit: int
@@ -48,7 +47,7 @@ class AuditPage(BaseModel):
     next_cursor: str | None
 
 
-class RevisionShape(BaseModel):
+class RevisionShape(Shape):
     """`made` is null where nobody recorded how this revision came about."""
 
     revision: int
@@ -57,7 +56,7 @@ class RevisionShape(BaseModel):
     job: JobShape
 
 
-class Reverted(BaseModel):
+class Reverted(Shape):
     """`kept_secrets` names what was secret then: the trail keeps no secrets, so that today's stay."""
 
     job: JobShape

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
+from noonday.api.answers import Shape
 from noonday.api.schedules import instant_text
 from noonday.control.breakers import Seen
 from noonday.domain.breaker import BreakerState
@@ -14,7 +13,7 @@ from noonday.domain.breaker import BreakerState
 __all__ = ["BreakerPage", "BreakerShape", "breaker_json"]
 
 
-class BreakerShape(BaseModel):
+class BreakerShape(Shape):
     """The breaker of one domain; `retry_at`: when the next call may go out, null while it is closed."""
 
     domain: str
@@ -28,7 +27,7 @@ class BreakerShape(BaseModel):
     updated_at: datetime
 
 
-class BreakerPage(BaseModel):
+class BreakerPage(Shape):
     breakers: list[BreakerShape]
     parked: int
     total: int

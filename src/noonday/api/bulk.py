@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.bodies import Body
 from noonday.api.fields import Label
 from noonday.control.bulk import MOST, Action, Done, Preview
@@ -30,7 +31,7 @@ class BulkBody(Body):
     )
 
 
-class BulkJob(BaseModel):
+class BulkJob(Shape):
     job_id: str
     name: str
     status: JobState
@@ -38,7 +39,7 @@ class BulkJob(BaseModel):
     schedule_enabled: bool
 
 
-class BulkPreview(BaseModel):
+class BulkPreview(Shape):
     """What a bulk action would be done to; of many jobs the oldest hundred are listed."""
 
     dry_run: Literal[True]
@@ -47,7 +48,7 @@ class BulkPreview(BaseModel):
     jobs: list[BulkJob]
 
 
-class BulkFailure(BaseModel):
+class BulkFailure(Shape):
     """`job_id` is null where there is no such job."""
 
     job_id: str | None
@@ -55,7 +56,7 @@ class BulkFailure(BaseModel):
     error: str
 
 
-class BulkDone(BaseModel):
+class BulkDone(Shape):
     """`unchanged` were as wanted already, or ceased to match meanwhile."""
 
     dry_run: Literal[False]

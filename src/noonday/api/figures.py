@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.schedules import instant_text
 from noonday.api.schemas import execution_json
 from noonday.api.shapes import ExecutionShape
@@ -38,7 +39,7 @@ __all__ = [
 Json = dict[str, Any]
 
 
-class CountsShape(BaseModel):
+class CountsShape(Shape):
     total: int = Field(description="runs that ended or are going on")
     completed: int
     failed: int
@@ -48,7 +49,7 @@ class CountsShape(BaseModel):
     waiting: int
 
 
-class DurationsShape(BaseModel):
+class DurationsShape(Shape):
     """Milliseconds that completed runs took."""
 
     average: int
@@ -66,7 +67,7 @@ class DayShape(CountsShape):
     average_duration_ms: int | None
 
 
-class StatsShape(BaseModel):
+class StatsShape(Shape):
     days: int | None
     since: datetime | None
     until: datetime
@@ -88,7 +89,7 @@ class OverallStatsShape(StatsShape):
     jobs: dict[str, int] = Field(description="how many jobs are in each state")
 
 
-class UpcomingShape(BaseModel):
+class UpcomingShape(Shape):
     """When a job will fire, jitter aside; nothing while it is paused, disabled or cancelled."""
 
     job_id: str
@@ -102,7 +103,7 @@ class UpcomingShape(BaseModel):
     more: bool
 
 
-class ExpectedShape(BaseModel):
+class ExpectedShape(Shape):
     job_id: str
     job_name: str
     priority: int
@@ -111,7 +112,7 @@ class ExpectedShape(BaseModel):
     expected_end_at: datetime | None
 
 
-class ForecastShape(BaseModel):
+class ForecastShape(Shape):
     since: datetime = Field(alias="from")
     until: datetime = Field(alias="to")
     runs: list[ExpectedShape]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel
-
+from noonday.api.answers import Shape
 from noonday.api.schedules import instant_text
 from noonday.api.shapes import LeaderShape
 from noonday.control.engines import Comparison, Move
@@ -38,7 +37,7 @@ __all__ = [
 Json = dict[str, Any]
 
 
-class PeerShape(BaseModel):
+class PeerShape(Shape):
     id: str
     host: str
     pid: int
@@ -55,7 +54,7 @@ class PeerShape(BaseModel):
     version: str
 
 
-class PeersShape(BaseModel):
+class PeersShape(Shape):
     instances: list[PeerShape]
 
 
@@ -63,7 +62,7 @@ class RosterShape(PeersShape):
     leader: LeaderShape | None
 
 
-class WorkersShape(BaseModel):
+class WorkersShape(Shape):
     total: int
     active: int
     idle: int
@@ -72,14 +71,14 @@ class WorkersShape(BaseModel):
     queue_size: int
 
 
-class LatenessShape(BaseModel):
+class LatenessShape(Shape):
     p50_ms: int
     p95_ms: int
     p99_ms: int
     max_ms: int
 
 
-class EngineShape(BaseModel):
+class EngineShape(Shape):
     scheduler_version: int
     road: str
     jobs: int
@@ -95,21 +94,21 @@ class EngineShape(BaseModel):
     lateness: LatenessShape | None
 
 
-class EnginesShape(BaseModel):
+class EnginesShape(Shape):
     hours: float
     engines: list[EngineShape]
     finished_at: datetime | None
     verdict: str
 
 
-class MoveShape(BaseModel):
+class MoveShape(Shape):
     to: int
     count: int
     jobs: list[str]
     dry_run: bool
 
 
-class RunsShape(BaseModel):
+class RunsShape(Shape):
     total: int
     completed: int
     failed: int
@@ -121,7 +120,7 @@ class RunsShape(BaseModel):
     success_rate: float | None
 
 
-class SummaryShape(BaseModel):
+class SummaryShape(Shape):
     instance_id: str
     jobs: dict[str, int]
     executions: RunsShape

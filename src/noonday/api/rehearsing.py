@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 
+from noonday.api.answers import Shape
 from noonday.api.schemas import job_json
 from noonday.api.services import Services
 from noonday.api.shapes import JobShape
@@ -23,18 +23,18 @@ DryRun = Annotated[bool, Query(description="change nothing, only say what would 
 _DERIVED: Final = frozenset({"next_run_at", "next_runs", "schedule_words", "updated_at", "revision"})
 
 
-class Change(BaseModel):
+class Change(Shape):
     field: str
     before: Any
     after: Any
 
 
-class NextRuns(BaseModel):
+class NextRuns(Shape):
     before: list[datetime]
     after: list[datetime]
 
 
-class Rehearsed(BaseModel):
+class Rehearsed(Shape):
     """`job` is as it would be, null once it is deleted. A changed secret is named, not shown."""
 
     dry_run: Literal[True]

@@ -5,20 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
+from noonday.api.answers import Shape
 from noonday.api.bodies import CalendarBody, TargetBody
 from noonday.domain.execution import Cause, ExecutionState, SkipReason, WaitReason
 from noonday.domain.job import JobState
 
 
-class WindowShape(BaseModel):
+class WindowShape(Shape):
     days: list[str]
     start: str
     end: str
 
 
-class JobShape(BaseModel):
+class JobShape(Shape):
     """A job: the fields of its body, then what the scheduler keeps of it. Secrets are shown as ********."""
 
     id: str
@@ -80,7 +79,7 @@ class JobShape(BaseModel):
     revision: int
 
 
-class JobPage(BaseModel):
+class JobPage(Shape):
     """`next_cursor` leads to the next page; null on the last."""
 
     jobs: list[JobShape]
@@ -90,7 +89,7 @@ class JobPage(BaseModel):
     next_cursor: str | None
 
 
-class ResultShape(BaseModel):
+class ResultShape(Shape):
     items_crawled: int | None
     items_indexed: int | None
     items_processed: int | None
@@ -161,7 +160,7 @@ class ExecutionDetail(ExecutionShape):
     attempts: list[AttemptShape]
 
 
-class OutputPiece(BaseModel):
+class OutputPiece(Shape):
     """`place` and `line` count the characters and the line ends before it, those that were left out too."""
 
     place: int
@@ -170,7 +169,7 @@ class OutputPiece(BaseModel):
     text: str
 
 
-class OutputShape(BaseModel):
+class OutputShape(Shape):
     """Read on with `after=next`, at once if there is `more`; nothing comes any more once it has `ended`."""
 
     execution_id: str
@@ -182,7 +181,7 @@ class OutputShape(BaseModel):
     ended: bool
 
 
-class ExecutionPage(BaseModel):
+class ExecutionPage(Shape):
     """`next_cursor` leads to the next page; null on the last."""
 
     executions: list[ExecutionShape]
@@ -192,17 +191,17 @@ class ExecutionPage(BaseModel):
     next_cursor: str | None
 
 
-class Started(BaseModel):
+class Started(Shape):
     message: str
     job_id: str
     execution_id: str
 
 
-class CallbackAnswer(BaseModel):
+class CallbackAnswer(Shape):
     cancel_requested: bool
 
 
-class PreviewShape(BaseModel):
+class PreviewShape(Shape):
     schedule_type: str
     schedule_words: str
     timezone: str
@@ -210,21 +209,21 @@ class PreviewShape(BaseModel):
     next_runs_local: list[str]
 
 
-class Live(BaseModel):
+class Live(Shape):
     status: str
 
 
-class Ready(BaseModel):
+class Ready(Shape):
     status: str
     checks: dict[str, str]
 
 
-class LeaderShape(BaseModel):
+class LeaderShape(Shape):
     id: str
     term: int
 
 
-class SchedulerHealth(BaseModel):
+class SchedulerHealth(Shape):
     status: str
     running: bool
     is_leader: bool
@@ -242,14 +241,14 @@ class SchedulerHealth(BaseModel):
     leader: LeaderShape | None
 
 
-class WrongField(BaseModel):
+class WrongField(Shape):
     field: str
     pointer: str | None = None
     detail: str
     value: Any = None
 
 
-class Problem(BaseModel):
+class Problem(Shape):
     """RFC 9457, with the text under `error` as well."""
 
     type: str

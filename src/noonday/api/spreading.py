@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.bodies import Body
 from noonday.api.fields import Label
 from noonday.api.schedules import instant_text
@@ -50,12 +51,12 @@ class RebalanceBody(WishBody):
     dry_run: Annotated[bool, Field(description="only say what would be moved")] = False
 
 
-class SlotShape(BaseModel):
+class SlotShape(Shape):
     at: datetime
     starts: float
 
 
-class DistributionShape(BaseModel):
+class DistributionShape(Shape):
     """Starts in each slot of the coming day. The score is 1 - deviation / mean, at least 0."""
 
     start: datetime = Field(alias="from")
@@ -71,7 +72,7 @@ class DistributionShape(BaseModel):
     partial: bool = Field(description="there are more jobs than are looked at")
 
 
-class ShiftShape(BaseModel):
+class ShiftShape(Shape):
     job_id: str
     job_name: str
     shift_minutes: int
@@ -81,13 +82,13 @@ class ShiftShape(BaseModel):
     next_run_after: datetime
 
 
-class RefusedShape(BaseModel):
+class RefusedShape(Shape):
     job_id: str
     job_name: str
     error: str
 
 
-class RebalanceShape(BaseModel):
+class RebalanceShape(Shape):
     """What was moved, or would be; jobs that stay are counted by the reason."""
 
     dry_run: bool

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.schedules import instant_text
 from noonday.control.loads import Coming, Past
 from noonday.control.timeline import Drawn, Timeline
@@ -18,7 +19,7 @@ __all__ = ["LoadShape", "TimelineShape", "load_json", "timeline_json"]
 Json = dict[str, Any]
 
 
-class MarkShape(BaseModel):
+class MarkShape(Shape):
     """A run, or several that begin too close to be told apart: then `count` is above 1 and there is no id."""
 
     execution_id: str | None
@@ -31,7 +32,7 @@ class MarkShape(BaseModel):
     row: int = Field(description="0, or above it where runs of the job overlap")
 
 
-class TrackShape(BaseModel):
+class TrackShape(Shape):
     job_id: str
     job_name: str
     group: str = Field(description="the service or the tag; empty where there is none")
@@ -41,7 +42,7 @@ class TrackShape(BaseModel):
     marks: list[MarkShape]
 
 
-class TimelineShape(BaseModel):
+class TimelineShape(Shape):
     since: datetime = Field(alias="from")
     until: datetime = Field(alias="to")
     now: datetime
@@ -53,20 +54,20 @@ class TimelineShape(BaseModel):
     partial: bool = Field(description="there are more jobs or runs than are looked at")
 
 
-class PastHourShape(BaseModel):
+class PastHourShape(Shape):
     at: datetime
     starts: int
     failed: int
     busy_seconds: float
 
 
-class ComingHourShape(BaseModel):
+class ComingHourShape(Shape):
     at: datetime
     starts: float
     busy_seconds: float = Field(description="if runs take as long as the newest ones did")
 
 
-class LoadShape(BaseModel):
+class LoadShape(Shape):
     """Each hour in which something was due, and each in which something will be."""
 
     since: datetime = Field(alias="from")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
+from noonday.api.answers import Shape
 from noonday.api.schedules import instant_text
 from noonday.domain.job import Job, JobState
 from noonday.store.deliveries import Delivery, Started
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 
-class TriggerStatus(BaseModel):
+class TriggerStatus(Shape):
     status: str
     webhooks_count: int
     channels_count: int
@@ -39,7 +38,7 @@ class TriggerStatus(BaseModel):
     webhook_signed: bool
 
 
-class RegistrationShape(BaseModel):
+class RegistrationShape(Shape):
     job_id: str
     job_name: str
     enabled: bool
@@ -54,21 +53,21 @@ class ChannelShape(RegistrationShape):
     channel: str
 
 
-class WebhookPage(BaseModel):
+class WebhookPage(Shape):
     webhooks: list[WebhookShape]
     total: int
     limit: int
     offset: int
 
 
-class ChannelPage(BaseModel):
+class ChannelPage(Shape):
     channels: list[ChannelShape]
     total: int
     limit: int
     offset: int
 
 
-class RemovedShape(BaseModel):
+class RemovedShape(Shape):
     """What the job waited for until now."""
 
     job_id: str
@@ -81,20 +80,20 @@ class WouldShape(WebhookShape):
     would: str
 
 
-class TestedShape(BaseModel):
+class TestedShape(Shape):
     path: str
     matched: int
     jobs: list[WouldShape]
 
 
-class StartedShape(BaseModel):
+class StartedShape(Shape):
     job_id: str
     job_name: str
     execution_id: str
     status: str
 
 
-class DeliveryShape(BaseModel):
+class DeliveryShape(Shape):
     delivery_id: str
     path: str
     received_at: datetime
@@ -103,7 +102,7 @@ class DeliveryShape(BaseModel):
     executions: list[StartedShape]
 
 
-class DeliveryPage(BaseModel):
+class DeliveryPage(Shape):
     deliveries: list[DeliveryShape]
     total: int
     limit: int

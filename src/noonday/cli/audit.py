@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from noonday.api.audit import entry_json
 from noonday.api.rehearsing import changes, rehearsal_json
 from noonday.api.schemas import job_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
 from noonday.cli.values import check_page
@@ -84,7 +84,7 @@ def list_changes(
             output.data({"entries": shown, **page.bounds})
             return
         if shown:
-            output.table(_COLUMNS, [_row(entry, utc=utc) for entry in shown])
+            tables.table(_COLUMNS, [_row(entry, utc=utc) for entry in shown])
         output.say(showing.counted(len(shown), page.total, pick.offset, "change"))
 
     at_desk(work, database_url)

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from noonday.api.breakers import breaker_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
 from noonday.cli.values import check_page
@@ -60,7 +60,7 @@ def list_breakers(
             output.data(document | page.bounds)
             return
         if shown:
-            output.table(_COLUMNS, [_row(breaker, utc=utc) for breaker in shown])
+            tables.table(_COLUMNS, [_row(breaker, utc=utc) for breaker in shown])
         waiting = f"; {parked:,} waiting for one" if parked else ""
         output.say(showing.counted(len(shown), page.total, offset, "breaker") + waiting)
 
@@ -92,7 +92,7 @@ def reset(domain: str, /, *, json: Json = False, database_url: Db = None) -> Non
 def _row(breaker: showing.Json, *, utc: bool) -> list[str | Text]:
     return [
         breaker["domain"],
-        output.state(breaker["state"]),
+        tables.state(breaker["state"]),
         str(breaker["failures"]),
         str(breaker["trips"]),
         showing.time(breaker["opened_at"], utc=utc),

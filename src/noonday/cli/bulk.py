@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from noonday.api.bulk import done_json, preview_json
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import EXIT_CODES, INTERRUPTED
@@ -93,7 +93,7 @@ def _show(action: Action, seen: Preview, *, json: bool) -> None:
         output.data(preview_json(action, seen))
         return
     if seen.jobs:
-        output.table(["name", "state"], [[job.name, output.state(job.state.value)] for job in seen.jobs])
+        tables.table(["name", "state"], [[job.name, tables.state(job.state.value)] for job in seen.jobs])
     more = f", of which the first {len(seen.jobs)} are shown" if seen.matched > len(seen.jobs) else ""
     output.say(f"would {action.value} {_jobs(seen.matched)}{more}")
 

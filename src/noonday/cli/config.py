@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.cli.flags import Json, ServeFlags
 from noonday.settings import load
 
@@ -30,6 +30,6 @@ def config(
     if json:
         output.data({line.name: {"value": line.value, "source": line.origin} for line in lines})
     elif lines:
-        output.table(["setting", "value", "source"], [[line.name, line.value, line.origin] for line in lines])
+        tables.table(["setting", "value", "source"], [[line.name, line.value, line.origin] for line in lines])
     else:
         output.say("every setting has its default")

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from noonday.api.operating import comparison_json, move_json
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import Hint
 from noonday.cli.flags import Db, Json, Utc
@@ -44,7 +44,7 @@ def status(*, hours: float = 24.0, utc: Utc = False, json: Json = False, databas
             return
         one, two = found.engines[Road.DATABASE], found.engines[Road.STREAMS]
         rows = [[name, cell(one), cell(two)] for name, cell in _LINES]
-        output.table(["", "#version 1 (database)", "#version 2 (streams)"], rows)
+        tables.table(["", "#version 1 (database)", "#version 2 (streams)"], rows)
         output.say(f"executions of the last {hours:g} hours", *_end(found, utc=utc))
 
     at_desk(work, database_url)

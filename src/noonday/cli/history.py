@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from noonday.api.schemas import execution_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Utc
 from noonday.cli.values import check_page
@@ -78,7 +78,7 @@ def history(
             rows = [[names[run.job_id], *row] for run, row in zip(page.items, rows, strict=True)]
             columns.insert(0, "job")
         if rows:
-            output.table(columns, rows)
+            tables.table(columns, rows)
         output.say(showing.counted(len(rows), page.total, pick.offset, "execution"))
 
     at_desk(work, database_url)

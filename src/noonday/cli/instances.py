@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from noonday.api.operating import peers_json, roster_json
-from noonday.cli import output, values
+from noonday.cli import output, tables, values
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import Hint
 from noonday.cli.flags import Db, Json
@@ -35,7 +35,7 @@ def instances(*, json: Json = False, database_url: Db = None) -> None:
             output.data(roster_json(roster))
             return
         if roster.peers:
-            output.table(_COLUMNS, [_row(peer) for peer in roster.peers])
+            tables.table(_COLUMNS, [_row(peer) for peer in roster.peers])
         count = sum(peer.alive for peer in roster.peers)
         leader = (
             f"{roster.leader.holder} leads in term {roster.leader.term}" if roster.leader else "nobody leads"
@@ -134,7 +134,7 @@ def _row(peer: Peer) -> list[Any]:
         own.id,
         own.host,
         ",".join(own.roles),
-        output.state(peer.state),
+        tables.state(peer.state),
         "★ leads" if peer.leads else "",
         own.road,
         str(own.busy) if own.works else "-",

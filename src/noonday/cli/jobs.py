@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from noonday.api.schemas import job_json
-from noonday.cli import output, showing, values
+from noonday.cli import output, showing, tables, values
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import INTERRUPTED, report
@@ -51,7 +51,7 @@ def list_jobs(
             output.data({"jobs": jobs, **page.bounds})
             return
         if jobs:
-            output.table(showing.LIST_COLUMNS, [showing.list_row(job, utc=utc) for job in jobs])
+            tables.table(showing.LIST_COLUMNS, [showing.list_row(job, utc=utc) for job in jobs])
         output.say(showing.counted(len(jobs), page.total, search.offset))
 
     at_desk(work, database_url)
@@ -76,8 +76,8 @@ def show(job: str, /, *, utc: Utc = False, json: Json = False, database_url: Db 
         runs = await desk.executions.page(found.id, limit=5)
         showing.job(shown, utc=utc)
         if runs.items:
-            output.title("Last runs")
-            output.table(showing.RUN_COLUMNS, [showing.run_row(run, utc=utc) for run in runs.items])
+            tables.title("Last runs")
+            tables.table(showing.RUN_COLUMNS, [showing.run_row(run, utc=utc) for run in runs.items])
 
     at_desk(work, database_url)
 

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from noonday.api.access import key_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import INTERRUPTED
@@ -102,7 +102,7 @@ def list_keys(
             output.data({"keys": shown, **page.bounds})
             return
         if shown:
-            output.table(_COLUMNS, [_row(key, utc=utc) for key in shown])
+            tables.table(_COLUMNS, [_row(key, utc=utc) for key in shown])
         output.say(showing.counted(len(shown), page.total, offset, "key"))
 
     at_desk(work, database_url)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from alembic.util import CommandError
 from cyclopts import App
 
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.cli.asking import confirmed
 from noonday.cli.database import described, exists, reached
 from noonday.cli.errors import INTERRUPTED
@@ -92,7 +92,7 @@ def _status(url: str, *, json: bool) -> None:
     if json:
         output.data({"revision": at, "missing": missing})
         return
-    output.pairs(
+    tables.pairs(
         [
             ("database", described(url)),
             ("revision", at or "none"),

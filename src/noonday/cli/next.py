@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cyclopts import Parameter
 
-from noonday.cli import output, values
+from noonday.cli import output, tables, values
 from noonday.cli.flags import Json
 from noonday.clock import SystemClock
 from noonday.domain.clock_changes import changes
@@ -74,10 +74,10 @@ def next_times(*expression: str, look: Look = _FROM_NOW, json: Json = False) -> 
     if json:
         output.data(_document(timing, words, notes, times))
         return
-    output.title(words)
+    tables.title(words)
     if times:
         rows = [_row(n, at, zone, now) for n, at in enumerate(times, 1)]
-        output.table(["#", look.timezone, *(["UTC"] if look.timezone != "UTC" else []), "from now"], rows)
+        tables.table(["#", look.timezone, *(["UTC"] if look.timezone != "UTC" else []), "from now"], rows)
     for note in notes:
         output.say(f"note: {note}")
 

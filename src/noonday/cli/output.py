@@ -1,72 +1,20 @@
-"""How the CLI speaks: data on stdout, words on stderr, tables for people and JSON for programs."""
+"""How the CLI speaks: data on stdout, words on stderr; tables for people are in `tables`."""
 
 from __future__ import annotations
 
 import json
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-__all__ = [
-    "SIGNS",
-    "ago",
-    "clean",
-    "compact",
-    "data",
-    "pairs",
-    "say",
-    "span",
-    "state",
-    "table",
-    "time",
-    "title",
-]
-
-SIGNS = {  # a shape and a colour for each word, so that none of the three is needed alone
-    "pending": ("◌", "yellow"),
-    "queued": ("○", "blue"),
-    "scheduled": ("○", "blue"),
-    "running": ("◐", "cyan"),
-    "completed": ("●", "green"),
-    "failed": ("✕", "red"),
-    "skipped": ("▲", "yellow"),
-    "paused": ("■", "yellow"),
-    "closed": ("●", "green"),
-    "open": ("✕", "red"),
-    "half_open": ("◐", "yellow"),
-    "disabled": ("■", "bright_black"),
-    "cancelled": ("■", "bright_black"),
-    "draining": ("◑", "yellow"),
-    "drained": ("■", "yellow"),
-    "silent": ("✕", "red"),
-}
-_WIDE = 220  # where nobody watches, cutting cells to 80 columns would only lose data
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """rich would end the process with 1 here; a reader that has read enough is no failure."""
-        raise BrokenPipeError
-
-
-def _console(*, stderr: bool = False) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WIDE
-    return _Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+__all__ = ["ago", "clean", "compact", "data", "say", "span", "time"]
 
 
 def say(*lines: str) -> None:
     """Words for a person, on stderr."""
-    console = _console(stderr=True)
     for line in lines:
-        console.print(clean(line), soft_wrap=True)
+        print(clean(line), file=sys.stderr)
 
 
 def data(value: Any) -> None:
@@ -78,46 +26,6 @@ def data(value: Any) -> None:
 def compact(value: Any) -> str:
     """JSON on one line, for a cell of a table."""
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def title(text: str) -> None:
-    _console().print(Text(clean(text), style="bold"), soft_wrap=True)
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Columns whose name starts with `#` hold numbers and lean right."""
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        right = column.startswith("#")
-        grid.add_column(column.removeprefix("#"), justify="right" if right else "left", no_wrap=right)
-    for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else clean(cell) for cell in row))
-    _draw(grid)
-
-
-def pairs(rows: Iterable[tuple[str, str | Text]]) -> None:
-    """Facts of one thing, one per line."""
-    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value if isinstance(value, Text) else clean(value))
-    _draw(grid)
-
-
-def _draw(grid: Table) -> None:
-    console = _console()
-    if console.is_terminal:
-        console.print(grid)
-        return
-    with console.capture() as drawn:
-        console.print(grid)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()))
-
-
-def state(word: str) -> Text:
-    sign, colour = SIGNS.get(word, ("·", "default"))
-    return Text(f"{sign} {word}", style=colour)
 
 
 def time(instant: datetime | None, *, utc: bool = False) -> str:

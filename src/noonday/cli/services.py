@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from noonday.api.dialects.services import service_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.errors import INTERRUPTED
@@ -28,7 +28,7 @@ def list_services(*, json: Json = False, database_url: Db = None) -> None:
             output.data({"services": shown, "total": len(shown)})
             return
         if shown:
-            output.table(_COLUMNS, [_row(service) for service in shown])
+            tables.table(_COLUMNS, [_row(service) for service in shown])
         output.say(showing.counted(len(shown), len(shown), 0, "service"))
 
     at_desk(work, database_url)

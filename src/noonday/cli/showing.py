@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from noonday.api.schemas import execution_json
-from noonday.cli import output
+from noonday.cli import output, tables
 from noonday.domain.execution import Execution
 
 __all__ = ["LIST_COLUMNS", "RUN_COLUMNS", "counted", "job", "list_row", "run_reason", "run_row", "time"]
@@ -23,24 +23,24 @@ def list_row(job: Json, *, utc: bool) -> list[str | Text]:
     last = job["last_status"]
     return [
         job["name"],
-        output.state(_state(job)),
+        tables.state(_state(job)),
         job["schedule_words"],
         time(job["next_run_at"], utc=utc),
         time(job["last_run_at"], utc=utc),
-        output.state(last) if last else "-",
+        tables.state(last) if last else "-",
     ]
 
 
 def job(job: Json, *, utc: bool) -> None:
-    output.title(job["name"])
-    output.pairs(_facts(job, utc=utc))
+    tables.title(job["name"])
+    tables.pairs(_facts(job, utc=utc))
 
 
 def run_row(execution: Execution, *, utc: bool) -> list[str | Text]:
     run = execution_json(execution)
     return [
         str(run["execution_number"] or "-"),
-        output.state(run["status"]),
+        tables.state(run["status"]),
         time(run["scheduled_for"], utc=utc),
         time(run["started_at"], utc=utc),
         _millis(run["lateness_ms"]),
@@ -78,7 +78,7 @@ def counted(shown: int, total: int, offset: int, noun: str = "job") -> str:
 
 def _facts(job: Json, *, utc: bool) -> Iterator[tuple[str, str | Text]]:
     yield "id", job["id"]
-    yield "state", output.state(_state(job))
+    yield "state", tables.state(_state(job))
     yield "schedule", job["schedule_words"]
     yield "next runs", "\n".join(time(run, utc=utc) for run in job["next_runs"]) or "none by itself"
     yield "last run", _last(job, utc=utc)

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from noonday.api.triggers import delivery_json, registration_json, registration_of, tested_json
-from noonday.cli import output, showing
+from noonday.cli import output, showing, tables
 from noonday.cli.asking import confirmed
 from noonday.cli.desk import Desk, at_desk
 from noonday.cli.flags import Db, Json, Yes
@@ -65,7 +65,7 @@ def list_triggers(
             for found in page.items
         ]
         if rows:
-            output.table(_COLUMNS, rows)
+            tables.table(_COLUMNS, rows)
         output.say(showing.counted(len(rows), sum(page.total for page in pages.values()), 0, "trigger"))
 
     at_desk(work, database_url)
@@ -157,7 +157,7 @@ def try_path(path: str, /, *, json: Json = False, database_url: Db = None) -> No
             return
         if shown["jobs"]:
             rows = [[each["job_name"], each["pattern"], _WOULD[each["would"]]] for each in shown["jobs"]]
-            output.table(["job", "waits for", "and"], rows)
+            tables.table(["job", "waits for", "and"], rows)
         output.say(f"{showing.counted(shown['matched'], shown['matched'], 0)} would hear of {shown['path']}")
 
     at_desk(work, database_url)
@@ -197,10 +197,10 @@ def fire(
             return
         if shown["executions"]:
             rows = [
-                [run["job_name"], output.state(run["status"]), run["execution_id"]]
+                [run["job_name"], tables.state(run["status"]), run["execution_id"]]
                 for run in shown["executions"]
             ]
-            output.table(["job", "state", "execution"], rows)
+            tables.table(["job", "state", "execution"], rows)
         before = "; it came before, and nothing was started now" if receipt.replayed else ""
         output.say(
             f"{showing.counted(shown['matched'], shown['matched'], 0)} waited for {shown['path']}{before}"
@@ -218,4 +218,4 @@ def _body(data: str | None) -> bytes:
 
 def _state(found: dict[str, Any]) -> Text:
     word = "disabled" if not found["enabled"] else "paused" if found["paused"] else "scheduled"
-    return output.state(word)
+    return tables.state(word)

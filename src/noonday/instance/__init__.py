@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from noonday.instance.loading import loaded
+from noonday.instance.loading import loaded, loaded_without
 
 if TYPE_CHECKING:
     from noonday.instance.embedding import Scheduler
@@ -25,4 +25,6 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name != "Scheduler":  # a process of our own: its log lines have no tracebacks in colour
+        loaded_without("rich", "structlog")
     return getattr(loaded(f"{__name__}.{_PLACES[name]}"), name)

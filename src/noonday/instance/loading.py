@@ -9,8 +9,9 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
+from typing import cast
 
-__all__ = ["all_is_loaded", "loaded", "new_loop", "share_one_heap"]
+__all__ = ["all_is_loaded", "loaded", "loaded_beside", "loaded_without", "new_loop", "share_one_heap"]
 
 _SEARCHES = (20_000, 20, 50)  # how many new objects, and how many smaller searches, make one due
 _MOST_HEAPS = -8  # M_ARENA_MAX of the C library's mallopt
@@ -33,15 +34,39 @@ def all_is_loaded() -> None:
     gc.set_threshold(*_SEARCHES)
 
 
-def loaded(name: str) -> ModuleType:
-    """The module, without a search for garbage meanwhile: there is none, and it takes a sixth of the time."""
+def loaded(name: str, *, to_stay: bool = False) -> ModuleType:
+    """The module, without a search for garbage meanwhile: there is none, and it takes a sixth of the time.
+
+    With `to_stay`, none afterwards either, which would be a long one: everything is new to it.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return import_module(name)
+        module = import_module(name)
+        if to_stay:
+            all_is_loaded()
+        return module
     finally:
         if was_on:
             gc.enable()
+
+
+def loaded_without(unwanted: str, name: str) -> None:
+    """A module that would load another one for no better reason than that it is installed."""
+    if unwanted in sys.modules or name in sys.modules:
+        return
+    sys.modules[unwanted] = cast(ModuleType, None)  # as the import system says it: not to be had
+    try:
+        import_module(name)
+    finally:
+        del sys.modules[unwanted]
+
+
+async def loaded_beside(name: str) -> ModuleType:
+    """On a thread, while the loop goes on: what is due meanwhile is a few milliseconds late at most."""
+    if name in sys.modules:
+        return sys.modules[name]
+    return await asyncio.to_thread(loaded, name, to_stay=True)
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, aclosing, nullcontext
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, aclosing, asynccontextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 
@@ -24,7 +24,7 @@ from noonday.engine.engine import EngineConfig, Role
 from noonday.engine.loop import Actor, first_line
 from noonday.instance import policies
 from noonday.instance.callbacks import Callbacks, own_url
-from noonday.instance.loading import all_is_loaded, loaded, new_loop, share_one_heap
+from noonday.instance.loading import all_is_loaded, loaded, loaded_beside, new_loop, share_one_heap
 from noonday.instance.measuring import scrape_of
 from noonday.instance.parts import ClusterConfig, Parts, assembled, made_up_id
 from noonday.instance.processes import end_with_parent
@@ -103,15 +103,15 @@ class Instance:
         await self._callbacks.run_once()
         return [self._callbacks]
 
-    def _door(
-        self, parts: Parts, sock: socket.socket | None, scrape: Scrape
-    ) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def _door(self, parts: Parts, sock: socket.socket | None, scrape: Scrape) -> AsyncIterator[None]:
         if sock is None:
-            return nullcontext()
-        from noonday.instance.door import opened  # noqa: PLC0415 - a worker needs no web server
-
+            yield
+            return
+        door = await loaded_beside("noonday.instance.door")
         status = partial(self._status, parts)
-        return opened(self._settings, parts, sock, status=status, vet=self._vet, scrape=scrape)
+        async with door.opened(self._settings, parts, sock, status=status, vet=self._vet, scrape=scrape):
+            yield
 
     def _metrics_port(self, scrape: Scrape) -> AbstractAsyncContextManager[None]:
         if self._metrics_sock is None:
@@ -219,8 +219,6 @@ def run_instance(settings: Settings) -> int:
     share_one_heap()
     logs.configure(level=settings.log_level, form=settings.log_format)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    if Role.API in settings.running_roles:
-        loaded("noonday.instance.door")  # before anything has its lease: this takes a while
     if settings.redis is not None:
         loaded("noonday.instance.beside_redis")
     if not settings.database_url.startswith("sqlite"):

@@ -7,8 +7,16 @@ from datetime import timedelta
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from noonday.domain.claims import Rules
 from noonday.domain.errors import Invalid, Problem
@@ -16,9 +24,9 @@ from noonday.domain.signatures import secrets_of
 from noonday.settings.secrets import check_secret, read_public_key
 from noonday.settings.sources import (
     HIDDEN,
-    Layers,
     Source,
     env_names,
+    gathered,
     is_blank,
     named,
     service_variable,
@@ -43,8 +51,8 @@ from noonday.settings.values import (
 _ANY = ("0.0.0.0", "::", "[::]")  # noqa: S104 (compared with, not bound to)
 
 
-class Settings(BaseSettings):
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     host: str = named("127.0.0.1", "HOST", min_length=1)
     port: int = named(8060, "PORT", ge=0, le=65535)
@@ -117,16 +125,8 @@ class Settings(BaseSettings):
 
     origins: Mapping[str, str] = Field(default_factory=dict, repr=False)  # field -> where its value came from
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (Layers(settings_cls, init_settings),)
+    def __init__(self, **flags: Any) -> None:
+        super().__init__(**gathered(type(self).model_fields, flags))
 
     @field_validator("roles")
     @classmethod

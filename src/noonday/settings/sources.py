@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from noonday.domain.errors import Invalid, Problem
 
@@ -34,28 +33,18 @@ def named(default: Any, *names: str, secret: bool = False, **bounds: Any) -> Any
     return Field(default, repr=not secret, json_schema_extra={"env": list(names), "secret": secret}, **bounds)
 
 
-class Layers(PydanticBaseSettingsSource):
+def gathered(fields: Mapping[str, FieldInfo], flags: Mapping[str, Any]) -> dict[str, Any]:
     """Flags over environment over `*_FILE`, with a note of where each value came from."""
-
-    def __init__(self, settings: type[BaseSettings], flags: PydanticBaseSettingsSource) -> None:
-        super().__init__(settings)
-        self._flags = flags
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, field in fields.items():
         value, origin = _from_environment(env_names(field), os.environ, secret=is_secret(field))
-        return value, origin, False
-
-    def __call__(self) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        origins: dict[str, str] = {}
-        for name, field in self.settings_cls.model_fields.items():
-            value, origin, _ = self.get_field_value(field, name)
-            if value is not None:
-                values[name], origins[name] = value, origin
-        values["services"] = _services(os.environ)
-        flags = {name: value for name, value in self._flags().items() if value is not None}
-        origins |= dict.fromkeys(flags, "flag")
-        return {**values, **flags, "origins": origins}
+        if value is not None:
+            values[name], origins[name] = value, origin
+    values["services"] = _services(os.environ)
+    given = {name: value for name, value in flags.items() if value is not None}
+    origins |= dict.fromkeys(given, "flag")
+    return {**values, **given, "origins": origins}
 
 
 def _from_environment(

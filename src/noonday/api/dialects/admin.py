@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from noonday.api.answers import Shape
 from noonday.api.bodies import Body
 from noonday.api.fields import Label
 from noonday.api.schedules import instant_text
@@ -26,7 +27,7 @@ class ActionBody(Body):
     )
 
 
-class _Shape(BaseModel):
+class _Shape(Shape):
     model_config = ConfigDict(alias_generator=to_camel)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
+from noonday.api.answers import Shape
 from noonday.domain.execution import Cause, ExecutionState
 
 
-class CamelShape(BaseModel):
+class CamelShape(Shape):
     model_config = ConfigDict(alias_generator=to_camel)
 
 

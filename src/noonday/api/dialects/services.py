@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from noonday.api.answers import Shape
 from noonday.api.bodies import Body
 from noonday.api.fields import Description, HttpUrl, ServiceName
 from noonday.api.schedules import instant_text
@@ -25,7 +26,7 @@ class NewServiceBody(ServiceUrlBody):
     name: ServiceName
 
 
-class ServiceShape(BaseModel):
+class ServiceShape(Shape):
     """`read_only`: a variable of the environment says where it lives, and goes before what is stored."""
 
     name: str
@@ -38,7 +39,7 @@ class ServiceShape(BaseModel):
     updated_at: datetime | None
 
 
-class ServicePage(BaseModel):
+class ServicePage(Shape):
     services: list[ServiceShape]
     total: int
 

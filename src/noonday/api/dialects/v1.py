@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
+from noonday.api import answers
+from noonday.api.answers import Shape
 from noonday.api.figures import millis
 from noonday.api.schedules import instant_text
 from noonday.api.schemas import JobBody, JobDefaults, job_json
@@ -54,7 +55,7 @@ _WHEN: Final = (
 )
 
 
-class Route(APIRoute):
+class Route(answers.Route):
     """Says on every answer, a refusal too, that this version is outdated and which address replaces it."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,14 +76,14 @@ class V1JobShape(JobShape):
     schedule_time: str | None = Field(description="the cron text under its former name")
 
 
-class V1JobPage(BaseModel):
+class V1JobPage(Shape):
     jobs: list[V1JobShape]
     total: int
     limit: int
     offset: int
 
 
-class V1ExecutionPage(BaseModel):
+class V1ExecutionPage(Shape):
     executions: list[ExecutionShape]
     total: int
     limit: int
@@ -93,7 +94,7 @@ class V1Retried(V1JobShape, Started):
     """The job, and the execution that was started for it."""
 
 
-class V1Stats(BaseModel):
+class V1Stats(Shape):
     total_executions: int
     successful_runs: int
     failed_runs: int
@@ -103,13 +104,13 @@ class V1Stats(BaseModel):
     success_rate: float = Field(description="0 to 1; 0 if nothing has run")
 
 
-class V1Runs(BaseModel):
+class V1Runs(Shape):
     total: int
     average_duration_ms: float
     success_rate: float
 
 
-class V1Metrics(BaseModel):
+class V1Metrics(Shape):
     jobs: dict[str, int]
     executions: V1Runs
     last_check_at: datetime | None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.bodies import PauseBody, ResumeBody, RunBody
 from noonday.api.callers import Who, needs
 from noonday.api.rehearsing import DryRun, Rehearsed
@@ -20,7 +21,7 @@ from noonday.control.secrets import restored
 from noonday.domain.access import Right
 from noonday.domain.execution import Execution
 
-router = APIRouter(prefix="/api/v2/jobs/{job}", tags=["jobs"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/jobs/{job}", tags=["jobs"], dependencies=[Depends(v2_is_on)])
 
 CatchUp = Annotated[bool, Query(description="treat what fell into the pause as the misfire rules say")]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.dialects.admin import (
     ActionAnswer,
@@ -23,7 +24,7 @@ from noonday.domain.access import Right
 from noonday.domain.errors import NotAllowed
 from noonday.domain.schedulers import Action
 
-router = APIRouter(prefix="/api/admin/schedulers", tags=["admin"])
+router = Router(prefix="/api/admin/schedulers", tags=["admin"])
 
 
 class SchedulersQuery(Counting):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.audit import (
     AuditPage,
     Reverted,
@@ -31,7 +32,7 @@ from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.store.audit import AuditFilter
 
-router = APIRouter(prefix="/api/v2", tags=["audit"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2", tags=["audit"], dependencies=[Depends(v2_is_on)])
 
 _MOST = (1 << 31) - 1
 _UTC = ZoneInfo("UTC")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from noonday.api.answers import Router
 from noonday.api.breakers import BreakerPage, BreakerShape, breaker_json
 from noonday.api.callers import Who, needs
 from noonday.api.paging import Counting
@@ -16,7 +17,7 @@ from noonday.domain import search_fields, searching
 from noonday.domain.access import Right
 from noonday.domain.breaker import BreakerState
 
-router = APIRouter(prefix="/api/v2/breakers", tags=["breakers"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/breakers", tags=["breakers"], dependencies=[Depends(v2_is_on)])
 
 Domain = Annotated[
     str, Path(description="the host, with its port where that is not the scheme's own", max_length=300)

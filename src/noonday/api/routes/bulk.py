@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.bulk import BulkBody, BulkDone, BulkPreview, done_json, preview_json
 from noonday.api.callers import Who, demand, needs
 from noonday.api.paging import own_service
@@ -13,7 +14,7 @@ from noonday.api.services import Ask, v2_is_on
 from noonday.control.bulk import RIGHTS, choose
 from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v2/jobs/bulk", tags=["jobs"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/jobs/bulk", tags=["jobs"], dependencies=[Depends(v2_is_on)])
 
 
 @router.post(

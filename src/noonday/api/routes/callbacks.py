@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, assert_never
 
-from fastapi import APIRouter, Body, Header, Response
+from fastapi import Body, Header, Response
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from noonday.api.answers import Router
 from noonday.api.bodies import (
     CallbackBody,
     HeartbeatCall,
@@ -23,7 +24,7 @@ from noonday.api.shapes import CallbackAnswer
 from noonday.control.executions import Report
 from noonday.domain.outcome import Completed, Failed, Result
 
-router = APIRouter(
+router = Router(
     prefix="/api/v2/executions/{execution}",
     tags=["callbacks"],
     dependencies=[open_to_all],

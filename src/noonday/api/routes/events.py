@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.event_shapes import Wanted
 from noonday.api.event_stream import EventStream
@@ -15,7 +16,7 @@ from noonday.domain.access import Right
 from noonday.domain.errors import NoondayError, invalid
 from noonday.domain.topics import Topic
 
-router = APIRouter(prefix="/api", tags=["events"])
+router = Router(prefix="/api", tags=["events"])
 
 _NUMBER = r"^\d{1,18}$"
 _EXAMPLE = """retry: 3000

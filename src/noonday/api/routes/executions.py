@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.paging import Paging, own_service, paged
 from noonday.api.routes.jobs import JobRef
@@ -19,7 +20,7 @@ from noonday.domain.access import Right
 from noonday.domain.execution import ExecutionState
 from noonday.store.history import ExecutionFilter
 
-router = APIRouter(tags=["executions"])
+router = Router(tags=["executions"])
 
 ExecutionRef = Annotated[str, Path(alias="execution", description="the execution's id", max_length=200)]
 _READ = [needs(Right.READ)]

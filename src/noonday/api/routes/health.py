@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from noonday.api.answers import Router
 from noonday.api.callers import needs, open_to_all
 from noonday.api.operating import leader_json
 from noonday.api.schedules import instant_text
@@ -16,7 +17,7 @@ from noonday.api.shapes import Live, Ready, SchedulerHealth
 from noonday.domain.access import Right
 from noonday.telemetry.metrics import CONTENT_TYPE
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 _VERSION: Final = version("noonday")
 

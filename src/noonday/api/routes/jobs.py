@@ -6,11 +6,12 @@ import re
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi import Body, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.bodies import Kind
 from noonday.api.callers import Who, needs
 from noonday.api.paging import Paging, own_service, paged
@@ -28,7 +29,7 @@ from noonday.domain.search_values import Is
 from noonday.ids import new_id
 from noonday.store.jobs import JobFilter
 
-router = APIRouter(prefix="/api/v2/jobs", tags=["jobs"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/jobs", tags=["jobs"], dependencies=[Depends(v2_is_on)])
 
 JobRef = Annotated[str, Path(alias="job", description="the job's id or its name", max_length=200)]
 IfMatch = Annotated[str | None, Header(description="the ETag that was read; 412 if the job has another")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 
 from noonday.api.access import (
@@ -17,13 +17,14 @@ from noonday.api.access import (
     caller_json,
     key_json,
 )
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.paging import Counting
 from noonday.api.schedules import read_instant
 from noonday.api.services import Ask, v2_is_on
 from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v2", tags=["access"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2", tags=["access"], dependencies=[Depends(v2_is_on)])
 
 _UTC = ZoneInfo("UTC")
 KeyRef = Annotated[str, Path(alias="key", description="the key's id or its prefix", max_length=200)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.paging import own_service
 from noonday.api.services import Ask, v2_is_on
@@ -22,7 +23,7 @@ from noonday.api.spreading import (
 )
 from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v2/scheduler", tags=["scheduler"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/scheduler", tags=["scheduler"], dependencies=[Depends(v2_is_on)])
 
 SlotMinutes = Annotated[int, Query(ge=5, le=60, description="5, 10, 15, 20, 30 or 60")]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.callers import open_to_all
-from noonday.api.reference import page
 
-router = APIRouter(prefix="", tags=["documents"], dependencies=[open_to_all], include_in_schema=False)
+router = Router(prefix="", tags=["documents"], dependencies=[open_to_all], include_in_schema=False)
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; "
@@ -64,6 +64,8 @@ async def _made(app: FastAPI) -> dict[str, _File]:
 
 
 def _make(app: FastAPI) -> dict[str, _File]:
+    from noonday.api.reference import page  # noqa: PLC0415 - few ever ask for it, and this is a thread
+
     described = app.openapi()
     pages = files("noonday.api") / "pages"
     return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.bodies import JobBody, RunBody
 from noonday.api.callers import Who, needs
 from noonday.api.dialects.registry import (
@@ -51,7 +52,7 @@ from noonday.domain.execution import ExecutionState
 from noonday.domain.job import Job
 from noonday.store.jobs import JobFilter
 
-router = APIRouter(prefix="/api/jobs", tags=["registry"])
+router = Router(prefix="/api/jobs", tags=["registry"])
 
 _READ, _RUN, _OPERATE, _EDIT, _REGISTER = (
     [needs(right)] for right in (Right.READ, Right.RUN, Right.OPERATE, Right.EDIT, Right.REGISTER)

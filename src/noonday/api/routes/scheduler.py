@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.bodies import DrainBody, FinishBody, MoveBody
 from noonday.api.callers import Who, needs
 from noonday.api.operating import (
@@ -28,7 +29,7 @@ from noonday.control.engines import Choice
 from noonday.domain.access import Right
 from noonday.domain.execution import Road
 
-router = APIRouter(prefix="/api/v2/scheduler", tags=["scheduler"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/scheduler", tags=["scheduler"], dependencies=[Depends(v2_is_on)])
 
 One = Annotated[str | None, Query(max_length=200, description="the id of one instance")]
 Hours = Annotated[float, Query(gt=0, le=24 * 366, description="how far back executions are counted")]

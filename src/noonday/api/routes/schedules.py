@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.bodies import PreviewBody
 from noonday.api.callers import needs
 from noonday.api.schedules import instant_text, read_instant, to_timing
@@ -16,7 +17,7 @@ from noonday.api.shapes import PreviewShape
 from noonday.control.explain import preview
 from noonday.domain.access import Right
 
-router = APIRouter(
+router = Router(
     prefix="/api/v2/schedules", tags=["schedules"], dependencies=[Depends(v2_is_on), needs(Right.READ)]
 )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Depends, Path, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.dialects.services import (
     NewServiceBody,
@@ -20,7 +21,7 @@ from noonday.api.services import Ask, v2_is_on
 from noonday.domain.access import Right
 from noonday.domain.errors import NotFound
 
-router = APIRouter(prefix="/api/v2/services", tags=["services"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/services", tags=["services"], dependencies=[Depends(v2_is_on)])
 
 ServiceRef = Annotated[ServiceName, Path(alias="service", description="the name of the service")]
 

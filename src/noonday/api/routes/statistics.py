@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.fields import Instant
 from noonday.api.figures import (
@@ -30,7 +31,7 @@ from noonday.api.services import Ask, v2_is_on
 from noonday.control.statistics import LONGEST
 from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v2", tags=["statistics"], dependencies=[Depends(v2_is_on), needs(Right.READ)])
+router = Router(prefix="/api/v2", tags=["statistics"], dependencies=[Depends(v2_is_on), needs(Right.READ)])
 
 Days = Annotated[
     int | None, Query(ge=1, le=LONGEST, description="the last so many days in UTC, today included")

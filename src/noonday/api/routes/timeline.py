@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.fields import Instant
 from noonday.api.paging import own_service
@@ -23,7 +24,7 @@ from noonday.domain.access import Right
 from noonday.domain.heat import hour_of
 from noonday.store.jobs import JobFilter
 
-router = APIRouter(prefix="/api/v2", tags=["statistics"], dependencies=[Depends(v2_is_on), needs(Right.READ)])
+router = Router(prefix="/api/v2", tags=["statistics"], dependencies=[Depends(v2_is_on), needs(Right.READ)])
 
 
 class TimelineQuery(BaseModel):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.fields import Label, Pattern
 from noonday.api.paging import Counting, own_service
@@ -31,7 +32,7 @@ from noonday.domain.access import Caller, Right
 from noonday.domain.errors import NotAllowed
 from noonday.store.registrations import Kind
 
-router = APIRouter(prefix="/api/v2/triggers", tags=["triggers"], dependencies=[Depends(v2_is_on)])
+router = Router(prefix="/api/v2/triggers", tags=["triggers"], dependencies=[Depends(v2_is_on)])
 
 
 class RegisterWebhookBody(BaseModel):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.dialects import v1
 from noonday.api.paging import Counting, own_service
@@ -24,7 +25,7 @@ from noonday.domain.job import Job, JobId, JobState
 from noonday.ids import new_id
 from noonday.store.jobs import JobFilter
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=v1.Route, deprecated=True)
+router = Router(prefix="/api/v1", tags=["v1"], route_class=v1.Route, deprecated=True)
 
 _JOB: dict[int | str, dict[str, Any]] = {200: {"model": v1.V1JobShape}}
 

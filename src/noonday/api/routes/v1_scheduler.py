@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.callers import Who, needs
 from noonday.api.dialects import v1
 from noonday.api.paging import own_service
@@ -14,7 +15,7 @@ from noonday.api.services import Ask
 from noonday.api.spreading import DistributionShape, RebalanceBody, RebalanceShape, WishBody
 from noonday.domain.access import Right
 
-router = APIRouter(prefix="/api/v1/scheduler", tags=["v1"], route_class=v1.Route, deprecated=True)
+router = Router(prefix="/api/v1/scheduler", tags=["v1"], route_class=v1.Route, deprecated=True)
 
 
 @router.get(

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response
 from fastapi.responses import JSONResponse
 
+from noonday.api.answers import Router
 from noonday.api.callers import open_to_all
 from noonday.api.services import Ask, Services, v2_is_on
 from noonday.api.triggers import DeliveryShape, delivery_json
@@ -17,9 +18,7 @@ from noonday.api.webhooks import received
 from noonday.domain.execution import ExecutionState
 from noonday.store.deliveries import Started
 
-router = APIRouter(
-    prefix="/api/v2/triggers", tags=["triggers"], dependencies=[Depends(v2_is_on), open_to_all]
-)
+router = Router(prefix="/api/v2/triggers", tags=["triggers"], dependencies=[Depends(v2_is_on), open_to_all])
 
 _MOST_WAITED_FOR: Final = 20
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {

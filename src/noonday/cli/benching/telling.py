@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noonday.cli import output
+from noonday.cli import tables
 from noonday.cli.benching.measures import Burst, Commit, Drain, Steady
 from noonday.cli.benching.places import Place
 
@@ -31,8 +31,8 @@ def as_json(place: Place, figures: Figures) -> dict[str, Any]:
 
 def tell(place: Place, figures: Figures) -> None:
     words = f"{place.words}; {_road(place)} road, {figures.slots} slots, one process"
-    output.title(f"Measured on {words}")
-    output.table(["measure", "#figure", "unit", "what it means"], _rows(figures))
+    tables.title(f"Measured on {words}")
+    tables.table(["measure", "#figure", "unit", "what it means"], _rows(figures))
 
 
 def _road(place: Place) -> str:
