@@ -135,15 +135,20 @@ class _Check:
         figures.lateness.append(first.at - due)
         if first.at < due - self.bounds.early:
             yield Violation("early", f"{job} due at {due:.0f} came {due - first.at:.3f} s early")
-        deadline = max(
-            [due + self.bounds.calm]
-            + [fault.deadline(due) for fault in self.history.faults if fault.touches(due)]
-            # An attempt that died before it was sent: the next one comes after its lease.
-            + [due + self.bounds.orphan for number in range(1, first.attempt) if row.lost(number)]
-        )
+        # An attempt that died before it was sent: the next one comes after its lease.
+        orphan = any(row.lost(number) for number in range(1, first.attempt))
+        deadline = max(self._deadline(due), due + self.bounds.orphan if orphan else 0.0)
         if first.at > deadline:
             late, allowed = first.at - due, deadline - due
             yield Violation("late", f"{job} due at {due:.0f} by {late:.3f} s, allowed {allowed:.1f} s")
+
+    def _deadline(self, due: float) -> float:
+        """What waits because of one fault may be met by the next."""
+        deadline, waits = due + self.bounds.calm, False
+        for fault in sorted(self.history.faults, key=lambda one: one.began):
+            if fault.touches(due) or (waits and due < fault.began <= deadline):
+                deadline, waits = max(deadline, fault.deadline(due)), True
+        return deadline
 
     def _one_id_for_a_slot(self) -> Iterator[Violation]:
         ids = defaultdict(set)

@@ -198,6 +198,17 @@ def test_it_allows_an_overlap_without_a_fault_only_if_the_run_before_was_still_g
     assert check(slow, BOUNDS).violations == ()
 
 
+def test_it_lets_what_waits_because_of_one_fault_be_met_by_the_next() -> None:
+    late = with_arrival(good(), 1005, at=1017.9, ended=1018.0)
+    for began, kinds in ((1012.0, set()), (1014.0, {"late"})):
+        another = Fault(name="wiped", began=began, ended=began, within=6.0)
+        assert check(replace(late, faults=(another, KILLED)), BOUNDS).kinds == kinds
+    alone = with_arrival(good(faults=()), 1005, at=1006.9, ended=1007.0)  # late, but nothing had happened yet
+    after = Fault(name="wiped", began=1006.5, ended=1006.5, within=6.0)
+    assert check(replace(alone, faults=(after,)), BOUNDS).kinds == set()
+    assert check(with_arrival(replace(alone, faults=(after,)), 1005, at=1007.5), BOUNDS).kinds == {"late"}
+
+
 def test_it_gives_an_attempt_that_died_before_it_was_sent_the_time_of_its_lease() -> None:
     tries = (Try(number=1, outcome="lost", ended=1024.0), Try(number=2, outcome="completed", ended=1026.0))
     late = with_arrival(good(), 1020, at=1024.5, ended=1024.6, attempt=2)
