@@ -66,7 +66,7 @@ def test_each_row_has_its_own_values(db: Database, count: int) -> None:
     same = {"wait_reason": "same", "error": None, "completed_at": NOON}
 
     def change(conn: Any) -> int:
-        return dialects.of(conn).change(conn, executions, ids, given, same)
+        return dialects.of(conn).change(conn, executions, ids, given, same).count()
 
     assert db.write_now(change) == count
     query = select(executions.c.id, executions.c.wait_reason, executions.c.completed_at, *COLUMNS)

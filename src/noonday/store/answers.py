@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, Select, Table
 
 from noonday.store.bulk import Change, Columns, Values
+from noonday.store.shortcuts import Asked
 
 Passes = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 
@@ -105,20 +106,21 @@ class Answers(Protocol):
         """Insert in bulk; with `unique`, rows whose slot is taken are left out. Returns how many went in."""
         ...
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
-        """Set in each row named by `key` the row's other values; all rows name the same columns. Returns how
-        many rows there were."""
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
+        """Set in each row named by `key` the row's other values; all rows name the same columns. Nobody waits
+        for it, nor hears that it failed, unless the answer is asked how many rows there were."""
         ...
 
     def change(
         self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
-    ) -> int:
+    ) -> Asked:
         """As `update`, by columns: each row gets its value of `each`, which come in the order of the ids, and
         all get those of `same`."""
         ...
 
     def change_both(self, conn: Connection, one: Change, other: Change) -> None:
-        """Two changes of different tables, neither of them empty, in one statement where that can be."""
+        """Two changes of different tables, neither of them empty, in one statement where that can be; nobody
+        waits for it."""
         ...
 
     def change_held(

@@ -7,24 +7,24 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
-from noonday.store import bulk
+from noonday.store import bulk, shortcuts
 from noonday.store.bulk import Columns, Values
 from noonday.store.columns import Instant, instant_text
 from noonday.store.jsontext import dumps
+from noonday.store.shortcuts import Asked
 from noonday.store.tables import SLOT, executions, jobs
 
 _GROWING: Final = frozenset({"fire_count", "execution_count", "row_count"})
 
 
-def insert_runs(conn: Connection, columns: Columns, same: Values) -> int:
+def insert_runs(conn: Connection, columns: Columns, same: Values) -> Asked:
     """Those whose slot is still free; returns how many. All have the values of `same`."""
     each, same = _divided(columns, same)
     if conn.dialect.name == "sqlite":
         sql, values = _sqlite_insert(tuple(each), tuple(same)), _at_once(executions, each, same)
-    else:
-        sql = bulk.postgres_insert(executions, tuple(same), tuple(each), SLOT)
-        values = _in_arrays(each, same)
-    return conn.exec_driver_sql(sql, values).rowcount
+        return shortcuts.heard(conn, sql, values)
+    sql = bulk.postgres_insert(executions, tuple(same), tuple(each), SLOT)
+    return shortcuts.ask(conn, sql, _in_arrays(each, same))
 
 
 def move_cursors(conn: Connection, columns: Columns) -> None:
@@ -33,7 +33,7 @@ def move_cursors(conn: Connection, columns: Columns) -> None:
     if conn.dialect.name == "sqlite":
         conn.exec_driver_sql(_sqlite_move(tuple(each), tuple(same)), _at_once(jobs, each, same))
     else:
-        conn.exec_driver_sql(_postgres_move(tuple(each), tuple(same)), _in_arrays(each, same))
+        shortcuts.ask(conn, _postgres_move(tuple(each), tuple(same)), _in_arrays(each, same))
 
 
 def _divided(columns: Columns, same: Values) -> tuple[Columns, Values]:

@@ -29,7 +29,7 @@ from noonday.store.columns import Instant
 from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, WAITING_COLUMNS, Waiting, read_fields
-from noonday.store.prepared import prepared, spelled_out
+from noonday.store.prepared import quick, spelled_out
 from noonday.store.tables import CLAIMABLE, HAS_STATE, WAITING, executions, jobs
 
 AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
@@ -76,11 +76,11 @@ def _first(heads: Heads) -> datetime | None:
 def _heads(conn: Connection, roads: tuple[Road, ...]) -> Heads:
     """The earliest of each lane of each road: a few looks at the front of an index."""
     fronts, looks = _looks(roads)
-    return dict(zip(fronts, conn.execute(looks).one(), strict=True))
+    return dict(zip(fronts, looks(conn)[0], strict=True))
 
 
 @lru_cache
-def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Executable]:
+def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], quick]:
     """Made once: to make this statement takes longer than to run it."""
     fronts = tuple((lane, road) for lane in Lane for road in roads)
     looks = [
@@ -92,7 +92,7 @@ def _looks(roads: tuple[Road, ...]) -> tuple[tuple[Front, ...], Executable]:
         .label(f"{lane.name}_{road.name}")
         for lane, road in fronts
     ]
-    return fronts, spelled_out(select(*looks))
+    return fronts, quick(lambda _: select(*looks))
 
 
 def due_until(conn: Connection, roads: tuple[Road, ...], until: datetime, most: int) -> int:
@@ -121,7 +121,7 @@ def claimable_among(dialect: Answers, name: str = "ids") -> ColumnElement[bool]:
     return and_(dialect.listed(executions.c.id, name), waiting, executions.c.available_at.is_not(None))
 
 
-@prepared
+@quick
 def _due_among(dialect: Answers) -> Select[Any]:
     query = select(*WAITING_COLUMNS).where(claimable_among(dialect), executions.c.available_at <= _NOW)
     return dialect.skip_locked(query, executions)
@@ -136,37 +136,37 @@ _FRONT_OF_LANE: Final = (
 )
 
 
-@prepared
+@quick
 def _front(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(_FRONT_OF_LANE, executions)
 
 
-@prepared
+@quick
 def _front_beside(dialect: Answers) -> Select[Any]:
     free = ~dialect.listed(executions.c.job_id, "blocked")
     return dialect.skip_locked(_FRONT_OF_LANE.where(free), executions)
 
 
-@prepared
+@quick
 def _unfed_front(dialect: Answers) -> Select[Any]:
     free = ~dialect.listed(executions.c.job_id, "blocked")
     unfed = executions.c.enqueued_at.is_(None)
     return dialect.skip_locked(_FRONT_OF_LANE.where(unfed, free), executions)
 
 
-@prepared
+@quick
 def _jobs_to_lock(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(select(*KEPT).where(dialect.listed(jobs.c.id, "ids")), jobs)
 
 
-@prepared
+@quick
 def _whole(dialect: Answers) -> Select[Any]:
     return select(*COLUMNS).where(dialect.listed(executions.c.id, "ids"))
 
 
 def whole(conn: Connection, ids: Collection[str]) -> dict[str, dict[str, Any]]:
     """All fields of these, which are locked."""
-    return {row[0]: read_fields(row) for row in _whole(conn, ids=ids).all()} if ids else {}
+    return {row[0]: read_fields(row) for row in _whole(conn, ids=ids)} if ids else {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class Search:
     def these(self, ids: Collection[str]) -> list[Waiting]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
         until = self.order.now + self.order.lead
-        found = [*map(Waiting._make, _due_among(self.conn, ids=ids, now=until).all())]
+        found = [*map(Waiting._make, _due_among(self.conn, ids=ids, now=until))]
         self._lock({one.job_id for one in found})
         found.sort(key=lambda one: (one.lane, one.available_at))
         return [one for one in found if one.job_id in self.kept]
@@ -229,13 +229,13 @@ class Search:
             rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
         else:
             rows = _front(self.conn, **bounds)
-        return [*map(Waiting._make, rows.all())]
+        return [*map(Waiting._make, rows)]
 
     def _lock(self, job_ids: set[str]) -> None:
         wanted = job_ids - self.kept.keys()
         if not wanted:
             return
-        self.kept |= {row[0]: row for row in _jobs_to_lock(self.conn, ids=wanted).all()}
+        self.kept |= {row[0]: row for row in _jobs_to_lock(self.conn, ids=wanted)}
         if missing := wanted - self.kept.keys():
             self.blocked |= missing
             self._drop_orphans(missing)

@@ -15,7 +15,7 @@ from noonday.domain.job import Job
 from noonday.ids import new_id
 from noonday.store.dialects import Answers
 from noonday.store.planning import plan
-from noonday.store.prepared import prepared
+from noonday.store.prepared import quick
 from noonday.store.records import road_of
 from noonday.store.releasing import release, revive
 from noonday.store.settled_jobs import Ended
@@ -57,7 +57,7 @@ def follow(
     plan(conn, fires)
 
 
-@prepared
+@quick
 def _below(dialect: Answers) -> Select[Any]:
     columns = (job_dependencies.c.parent_id, job_dependencies.c.job_id, job_dependencies.c.kind)
     return select(*columns).where(dialect.listed(job_dependencies.c.parent_id, "parents"))

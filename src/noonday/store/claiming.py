@@ -32,7 +32,7 @@ from noonday.store.columns import Instant
 from noonday.store.definitions import jobs_of
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import Waiting, first_attempts, started_fields, waiting_fields
-from noonday.store.prepared import prepared
+from noonday.store.prepared import quick
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.releasing import ask_to_stop, rest
 from noonday.store.tables import executions, jobs
@@ -96,7 +96,7 @@ def _claimable(conn: Connection, ids: Collection[str], until: datetime) -> dict[
     return {ExecutionId(execution_id): at for execution_id, at in found}
 
 
-@prepared
+@quick
 def _claimable_until(dialect: Answers) -> Select[Any]:
     query = select(executions.c.id, executions.c.available_at).where(claimable_among(dialect))
     return query.where(executions.c.available_at <= bindparam("until", type_=Instant))

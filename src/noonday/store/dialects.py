@@ -40,10 +40,11 @@ from sqlalchemy import (
 from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql
 
-from noonday.store import bulk
+from noonday.store import bulk, shortcuts
 from noonday.store.answers import Answers, Passes
 from noonday.store.bulk import Change, Columns, Values
 from noonday.store.jsontext import dumps, loads
+from noonday.store.shortcuts import NOTHING, Asked
 
 __all__ = ["CHANNEL", "POSTGRES", "SQLITE", "Answers", "Postgres", "Sqlite", "of"]
 
@@ -132,16 +133,16 @@ class Sqlite:
         values = bulk.columns_of(rows, columns, converters)
         return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
         ids, each = bulk.keyed(rows, key)
         return self.change(conn, table, ids, each, {}, key)
 
     def change(
         self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
-    ) -> int:
+    ) -> Asked:
         if not ids:
-            return 0
-        return conn.exec_driver_sql(*bulk.sqlite_change(table, (key, ids), each, same)).rowcount
+            return NOTHING
+        return shortcuts.heard(conn, *bulk.sqlite_change(table, (key, ids), each, same))
 
     def change_both(self, conn: Connection, one: Change, other: Change) -> None:
         self.change(conn, *one)
@@ -212,19 +213,19 @@ class Postgres:
 
     def now(self, conn: Connection, own: datetime) -> datetime:
         # Not now(): that is when the transaction began, and it may have waited for a lock since then.
-        found: datetime = conn.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        found: datetime = shortcuts.rows(conn, "SELECT clock_timestamp()")[0][0]
         return found
 
     def impatient(self, conn: Connection, span: timedelta) -> None:
         millis = str(max(int(span.total_seconds() * 1000), 1))
-        conn.exec_driver_sql("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (millis,))
+        shortcuts.ask(conn, "SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (millis,))
 
     def steady(self, conn: Connection) -> None:
-        conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        shortcuts.ask(conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     def along_indexes(self, conn: Connection) -> None:
-        conn.exec_driver_sql(
-            "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)"
+        shortcuts.ask(
+            conn, "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)"
         )
 
     def among(self, column: ColumnElement[Any], values: Collection[str]) -> ColumnElement[bool]:
@@ -280,23 +281,23 @@ class Postgres:
         columns = tuple(rows[0])
         sql = bulk.postgres_insert(table, (), columns, tuple(unique))
         values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
-        return conn.exec_driver_sql(sql, tuple(bulk.array_text(column) for column in values)).rowcount
+        return shortcuts.ask(conn, sql, [bulk.array_text(column) for column in values]).count()
 
-    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> int:
+    def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
         ids, each = bulk.keyed(rows, key)
         return self.change(conn, table, ids, each, {}, key)
 
     def change(
         self, conn: Connection, table: Table, ids: Sequence[str], each: Columns, same: Values, key: str = "id"
-    ) -> int:
+    ) -> Asked:
         if not ids:
-            return 0
-        return conn.exec_driver_sql(*bulk.postgres_change(table, (key, ids), each, same)).rowcount
+            return NOTHING
+        return shortcuts.ask(conn, *bulk.postgres_change(table, (key, ids), each, same))
 
     def change_both(self, conn: Connection, one: Change, other: Change) -> None:
         first, values = bulk.postgres_change(one.table, ("id", one.ids), one.each, one.same)
         second, others = bulk.postgres_change(other.table, ("id", other.ids), other.each, other.same)
-        conn.exec_driver_sql(bulk.postgres_together(first, second), values + others)
+        shortcuts.ask(conn, bulk.postgres_together(first, second), values + others)
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
@@ -304,7 +305,7 @@ class Postgres:
         if not tokens:
             return []
         change = bulk.postgres_change(table, ("id", [*tokens]), each, same, [*tokens.values()])
-        return conn.exec_driver_sql(*change).scalars().all()
+        return [row[0] for row in shortcuts.rows(conn, *change)]
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
@@ -315,10 +316,10 @@ class Postgres:
             f"FROM unnest({arrays}) AS u({', '.join(columns)}) WHERE t.id = u.id RETURNING t.id, t.{tell}"
         )
         made = tuple(bulk.array_text([row[name] for row in rows]) for name in columns)
-        return {row[0]: row[1] for row in conn.exec_driver_sql(sql, made).all()}
+        return {row[0]: row[1] for row in shortcuts.rows(conn, sql, made)}
 
     def notify(self, conn: Connection, payload: str) -> None:
-        conn.exec_driver_sql("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+        shortcuts.ask(conn, "SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
     def default(self, conn: Connection, column: Column[Any], value: int) -> None:
         conn.exec_driver_sql(f"ALTER TABLE {column.table} ALTER COLUMN {column.name} SET DEFAULT {value:d}")

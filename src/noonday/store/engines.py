@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection, QueuePool
 
 from noonday.domain.errors import invalid
+from noonday.store import shortcuts
 from noonday.store.jsontext import dumps
 
 
@@ -80,17 +81,16 @@ def make_engine(
     if pooled:  # a migration waits for its turn as long as it takes
         settings["lock_timeout"] = options.lock_timeout_ms
     tell = _tell_each_transaction if options.transaction_pooling else _tell_the_session
+    event.listen(engine, "do_connect", _wired)
     tell(engine, settings)
+    shortcuts.lay(engine)
     return engine
 
 
-def _prepare_postgres(dbapi: Any) -> None:
-    from psycopg.types.string import TextLoader  # noqa: PLC0415 - 9 MB that SQLite does not need
+def _wired(dialect: Dialect, record: ConnectionPoolEntry, args: Any, named: dict[str, Any]) -> Any:
+    from noonday.store.cursors import WiredConnection  # noqa: PLC0415 - 9 MB that SQLite does not need
 
-    from noonday.store.cursors import PlainCursor  # noqa: PLC0415 - so
-
-    dbapi.adapters.register_loader("uuid", TextLoader)
-    dbapi.cursor_factory = PlainCursor
+    return WiredConnection.connect(*args, **named).prepared()
 
 
 def _tell_the_session(engine: Engine, settings: Mapping[str, object]) -> None:
@@ -98,7 +98,6 @@ def _tell_the_session(engine: Engine, settings: Mapping[str, object]) -> None:
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
-        _prepare_postgres(dbapi)
         dbapi.autocommit = True
         for name, value in settings.items():
             dbapi.execute(f"SET {name} = {value}")
@@ -111,7 +110,6 @@ def _tell_each_transaction(engine: Engine, settings: Mapping[str, object]) -> No
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi: Any, record: object) -> None:
-        _prepare_postgres(dbapi)
         dbapi.autocommit = True  # the driver's own BEGIN is off: ours says more
 
     @event.listens_for(engine, "begin")

@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Row, RowMapping
+from sqlalchemy import RowMapping
 
 from noonday.domain.execution import (
     Attempt,
@@ -152,7 +152,7 @@ _SKIPS = {None: None} | {reason.value: reason for reason in SkipReason}
 _WAITS = {None: None} | {reason.value: reason for reason in WaitReason}
 
 
-def read_execution(row: Row[Any]) -> Execution:
+def read_execution(row: Sequence[Any]) -> Execution:
     """From a row of COLUMNS."""
     return Execution.of(read_fields(row))
 

@@ -18,6 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Connection,
+    Integer,
     Select,
     TextClause,
     bindparam,
@@ -38,7 +39,7 @@ from noonday.domain.execution import Execution, ExecutionId, ExecutionState, Wai
 from noonday.domain.job import Job, JobId
 from noonday.store.columns import Instant
 from noonday.store.dialects import Answers
-from noonday.store.prepared import prepared
+from noonday.store.prepared import prepared, quick
 from noonday.store.tables import OPEN, PENDING, QUEUED, RUNNING, executions, jobs
 
 _FORCED = ("manual", "admin")
@@ -66,11 +67,11 @@ def open_work(conn: Connection, of: Mapping[str, Job]) -> dict[str, OpenWork]:
     most = _FEW * len(of)
     going = [job_id for job_id, job in of.items() if job.next_run_at is not None]
     last = of.keys() - going if going else of.keys()
-    rows = _open_runs(conn, ids=of.keys(), going=going, last=last, most=most + 1).all()
+    rows = _open_runs(conn, ids=of.keys(), going=going, last=last, most=most + 1)
     return _told_by(rows, of) if len(rows) <= most else _probed(conn, of)
 
 
-@prepared
+@quick
 def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
     """One state after the other, each a walk along the index of what is open. What is planned ahead of a job
     that goes on is passed by: there may be much of it, and it tells nothing."""
@@ -81,7 +82,7 @@ def _open_runs(dialect: Answers) -> CompoundSelect[Any]:
     pending = select(*columns, false().label("runs"), _TURN.label("turn")).where(PENDING)
     parts = {"ids": (running, pending), "going": (forced,), "last": (queued,)}
     mine = [dialect.one_by_one(executions.c.job_id, name, *queries) for name, queries in parts.items()]
-    return union_all(*chain.from_iterable(mine)).limit(bindparam("most"))
+    return union_all(*chain.from_iterable(mine)).limit(bindparam("most", type_=Integer))
 
 
 def _told_by(rows: Iterable[Sequence[Any]], of: Iterable[str]) -> dict[str, OpenWork]:
@@ -143,17 +144,17 @@ def chain_goes_on(conn: Connection, job_id: str) -> bool:
     return bool(conn.execute(select(exists(link.where(executions.c.cause == "schedule")))).scalar())
 
 
-@prepared
+@quick
 def _running_counts(dialect: Answers) -> Select[Any]:
     query = select(executions.c.job_id, func.count()).where(RUNNING)
     return query.where(dialect.listed(executions.c.job_id, "ids")).group_by(executions.c.job_id)
 
 
 def running_counts(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
-    return {row[0]: row[1] for row in _running_counts(conn, ids=job_ids).all()} if job_ids else {}
+    return {row[0]: row[1] for row in _running_counts(conn, ids=job_ids)} if job_ids else {}
 
 
-@prepared
+@quick
 def _running_ids(dialect: Answers) -> Select[Any]:
     query = select(executions.c.job_id, executions.c.id).where(RUNNING)
     mine = query.where(dialect.listed(executions.c.job_id, "ids"))
@@ -168,7 +169,7 @@ def running_ids(conn: Connection, job_ids: Collection[str]) -> dict[str, tuple[E
     return made
 
 
-@prepared
+@quick
 def _waiting_for_turn(dialect: Answers) -> Select[Any]:
     turn = executions.c.wait_reason == WaitReason.OVERLAP.value
     query = select(executions.c.job_id, func.count()).where(PENDING, turn)
@@ -176,7 +177,7 @@ def _waiting_for_turn(dialect: Answers) -> Select[Any]:
 
 
 def waiting_for_turn(conn: Connection, job_ids: Collection[str]) -> dict[str, int]:
-    return {row[0]: row[1] for row in _waiting_for_turn(conn, ids=job_ids).all()} if job_ids else {}
+    return {row[0]: row[1] for row in _waiting_for_turn(conn, ids=job_ids)} if job_ids else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from noonday.store.definitions import KEPT, jobs_from
 from noonday.store.dialects import Answers
 from noonday.store.jsontext import clean_text
 from noonday.store.notices import JOBS, tell
-from noonday.store.prepared import prepared
+from noonday.store.prepared import prepared, quick
 from noonday.store.rows import job_from_row
 from noonday.store.tables import ARMED, CLEAN, DIRTY, RUNNING, executions, jobs
 from noonday.store.walking import window
@@ -71,7 +71,7 @@ def due(conn: Connection, before: datetime, limit: int = 500) -> list[Due]:
     """
     # Soon after many were added nobody has counted them yet: PostgreSQL would read and sort all of them.
     dialects.of(conn).along_indexes(conn)
-    rows = _due(conn, before=before, count=limit).all()
+    rows = _due(conn, before=before, count=limit)
     made = []
     for row, job in zip(rows, jobs_from(conn, rows), strict=True):
         if isinstance(job, Job):
@@ -81,7 +81,7 @@ def due(conn: Connection, before: datetime, limit: int = 500) -> list[Due]:
     return made
 
 
-@prepared
+@quick
 def _due(dialect: Answers) -> Select[Any]:
     near = jobs.c.next_run_at <= bindparam("before", type_=Instant)
     query = select(*KEPT, jobs.c.execution_count)
@@ -92,11 +92,11 @@ def _due(dialect: Answers) -> Select[Any]:
 
 def next_due_at(conn: Connection) -> datetime | None:
     """When the next job is due."""
-    found: datetime | None = _next_due_at(conn).scalar()
-    return found
+    rows = _next_due_at(conn)
+    return rows[0][0] if rows else None
 
 
-@prepared
+@quick
 def _next_due_at(_: Answers) -> Select[Any]:
     query = select(jobs.c.next_run_at).where(ARMED, CLEAN).order_by(jobs.c.next_run_at)
     return query.limit(literal_column("1"))
@@ -104,10 +104,10 @@ def _next_due_at(_: Answers) -> Select[Any]:
 
 def many_due(conn: Connection, until: datetime, many: int) -> bool:
     """Are so many jobs due by then?"""
-    return bool(_many_due(conn, until=until, others=many - 1).scalar())
+    return bool(_many_due(conn, until=until, others=many - 1)[0][0])
 
 
-@prepared
+@quick
 def _many_due(_: Answers) -> Select[Any]:
     near = jobs.c.next_run_at <= bindparam("until", type_=Instant)
     query = select(jobs.c.id).where(ARMED, CLEAN, near).order_by(jobs.c.next_run_at)

@@ -190,7 +190,7 @@ def save(conn: Connection, job: Job) -> Job:
     """Write a job read with `lock`; its revision grows."""
     saved = replace(job, revision=job.revision + 1)
     try:
-        done = dialects.of(conn).update(conn, jobs, [job_values(saved)])
+        done = dialects.of(conn).update(conn, jobs, [job_values(saved)]).count()
     except IntegrityError as exc:
         raise _taken(job, None) from exc
     if not done:

@@ -19,6 +19,7 @@ from noonday.store.execution_rows import planned_values
 from noonday.store.job_cursors import Due
 from noonday.store.notices import WORK, skipped, tell
 from noonday.store.records import lapsed, road_of
+from noonday.store.shortcuts import NOTHING
 from noonday.store.tables import SLOT, executions, jobs
 
 
@@ -95,14 +96,15 @@ def plan_due(
     runs = _runs(plans, now)
     pledges = _pledges(runs, fed, crowd) if fed else []
     columns = _columns(runs, {one.parcel.execution_id for one in pledges}, now)
-    count = bulk_plans.insert_runs(conn, columns, _RUN | {"created_at": now}) if runs.ids else 0
+    inserted = bulk_plans.insert_runs(conn, columns, _RUN | {"created_at": now}) if runs.ids else NOTHING
     lapses = [lapsed(due.job, lapse, now) for due, made in plans for lapse in made.lapses]
+    _move(conn, plans)
+    count = inserted.count()
     if lapses:
         rows = _without_empty([planned_values(lapse) for lapse in lapses])
         count += dialects.of(conn).insert(conn, executions, rows, SLOT)
     if count:
         _tell(conn, lapses)
-    _move(conn, plans)
     return Planned(count, pledges)
 
 

@@ -20,7 +20,7 @@ from noonday.store import dialects
 from noonday.store.dialects import Answers
 from noonday.store.facts import NOTHING_OPEN, OpenWork, open_work
 from noonday.store.notices import JOBS, tell
-from noonday.store.prepared import prepared
+from noonday.store.prepared import quick
 from noonday.store.releasing import give_turns, resting
 from noonday.store.tables import RUNNING, executions, jobs
 
@@ -165,7 +165,7 @@ class SettledJobs:
         )
 
 
-@prepared
+@quick
 def _tokens_of(dialect: Answers) -> Select[Any]:
     query = select(executions.c.job_id, executions.c.lease_token, executions.c.claimed_at)
     mine = query.where(RUNNING, dialect.listed(executions.c.job_id, "ids"))

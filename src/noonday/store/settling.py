@@ -31,10 +31,11 @@ from noonday.store.execution_rows import (
     settled_values,
 )
 from noonday.store.notices import WORK, tell
-from noonday.store.prepared import prepared
+from noonday.store.prepared import quick
 from noonday.store.reading import RowError
 from noonday.store.rows import kept_from_row
 from noonday.store.settled_jobs import LOCKED, Ended, Lock, SettledJobs
+from noonday.store.shortcuts import NOTHING
 from noonday.store.tables import HAS_STATE, attempts, executions, jobs
 
 log = structlog.get_logger(__name__)
@@ -101,12 +102,15 @@ def _begin(
     conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime, wait: bool = True
 ) -> _Settling:
     concerned = _concerned(conn, told)
+    free = NOTHING if wait else _free_jobs.ask(conn, ids=concerned)
     edges = chains.below(conn, concerned)
     wanted = concerned | chains.followers(edges)
-    rows = [] if wait else list(_free_jobs(conn, ids=wanted).all())
+    rows = free.rows()
     passing = bool(rows)
     if not passing:
-        rows = list(_jobs_to_lock(conn, ids=wanted).all())
+        rows = _jobs_to_lock(conn, ids=wanted)
+    elif behind := wanted - concerned:
+        rows = [*rows, *_free_jobs(conn, ids=behind)]
     waited_for = {e.outcome.domain for e in told.values() if isinstance(e.outcome, Deferred)}
     return _Settling(
         conn=conn,
@@ -127,12 +131,12 @@ def _passed_by(missing: Collection[str], edges: chains.Edges) -> Collection[str]
     return above.union(missing)
 
 
-@prepared
+@quick
 def _jobs_to_lock(dialect: Answers) -> Select[Any]:
     return dialect.locked(_to_lock(dialect), jobs)
 
 
-@prepared
+@quick
 def _free_jobs(dialect: Answers) -> Select[Any]:
     return dialect.skip_locked(_to_lock(dialect), jobs)
 
@@ -142,12 +146,12 @@ def _to_lock(dialect: Answers) -> Select[Any]:
     return select(*KEPT, *LOCKED).where(dialect.listed(jobs.c.id, "ids")).order_by(jobs.c.id)
 
 
-@prepared
+@quick
 def _job_ids(dialect: Answers) -> Select[Any]:
     return select(executions.c.job_id).where(dialect.listed(executions.c.id, "ids")).distinct()
 
 
-@prepared
+@quick
 def _running_among(dialect: Answers) -> Select[Any]:
     query = select(*COLUMNS).where(HAS_STATE == "running", dialect.listed(executions.c.id, "ids"))
     return query.order_by(executions.c.id)
@@ -156,12 +160,12 @@ def _running_among(dialect: Answers) -> Select[Any]:
 def _concerned(conn: Connection, told: Mapping[ExecutionId, Ending]) -> set[str]:
     job_ids: set[str] = {one.claim.job.id for one in told.values() if one.claim is not None}
     unknown = [one.execution_id for one in told.values() if one.claim is None]
-    return job_ids | set(_job_ids(conn, ids=unknown).scalars()) if unknown else job_ids
+    return job_ids | {row[0] for row in _job_ids(conn, ids=unknown)} if unknown else job_ids
 
 
 def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execution]:
     """Those whose token is still the present one. Nobody changes state or token without the job's lock."""
-    found = [read_execution(row) for row in _running_among(conn, ids=told.keys()).all()]
+    found = [read_execution(row) for row in _running_among(conn, ids=told.keys())]
     return [execution for execution in found if execution.lease_token == told[execution.id].token]
 
 
