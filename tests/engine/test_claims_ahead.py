@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from noonday.domain.execution import Execution, ExecutionState
 from noonday.domain.schedule import Once
 from noonday.engine.coming import Coming
+from noonday.engine.crowds import NEAR
 from noonday.engine.held import Held
 from noonday.engine.pace import Lead
 from noonday.ports import Claim
@@ -94,14 +96,46 @@ async def test_all_can_be_taken_back() -> None:
 def test_the_lead_follows_the_claims_within_its_bounds() -> None:
     lead = Lead(100 * MS)
     assert lead.span == 10 * MS
-    lead.took(0.02)
+    lead.took(0.02, 1000.0)
     assert lead.span == 80 * MS
-    lead.took(5.0)
+    lead.took(5.0, 1001.0)
     assert lead.span == 100 * MS
-    for _ in range(1000):
-        lead.took(0.001)
+    for second in range(1002, 1100):
+        lead.took(0.001, second)
     assert lead.span == 10 * MS
     assert Lead(timedelta()).span == timedelta()
+
+
+@pytest.mark.parametrize("claims", [1, 200])
+def test_a_database_that_stood_still_may_do_so_again(claims: int) -> None:
+    """It is remembered for some seconds, however many claims were quick meanwhile: the next time the runs of
+    that while are in hand already."""
+    lead, stall = Lead(NEAR), 0.1
+    lead.took(stall, 1000.0)
+    for claim in range(1, claims + 1):
+        lead.took(0.004, 1000.0 + 4 * claim / claims)
+    assert lead.wake.total_seconds() > stall
+    lead.took(0.004, 1060.0)
+    assert lead.span == 16 * MS
+
+
+async def test_behind_a_stall_the_worker_comes_earlier(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = scheduler.engine.worker
+    worker._lead = Lead(NEAR)
+    moment = scheduler.clock.now() + timedelta(seconds=1)
+    await scheduler.add("soon", Once(run_at=moment), "work")
+    await scheduler.engine.planner.run_once()
+    assert await worker.run_once() == moment - 5 * MS
+    claim = worker._meetings.claim
+
+    async def stalled(*args: Any) -> Any:
+        scheduler.clock.advance(milliseconds=90)
+        return await claim(*args)
+
+    monkeypatch.setattr(worker._meetings, "claim", stalled)
+    assert await worker.run_once() == moment - 180 * MS
 
 
 @pytest.fixture

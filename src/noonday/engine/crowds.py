@@ -12,7 +12,7 @@ from noonday.store import instances
 from noonday.store.database import Database
 
 EARLIEST: Final = timedelta(seconds=1.5)  # before the moment
-NEAR: Final = timedelta(milliseconds=250)  # what is so near is left to the usual lead
+NEAR: Final = timedelta(milliseconds=400)  # what is so near is left to the usual lead, which is no longer
 _WIDTH: Final = timedelta(milliseconds=50)  # who comes so close behind belongs to it
 MOST: Final = 10_000  # in the hands of one instance
 FOR_EACH: Final = timedelta(microseconds=150)  # at least, until it is claimed

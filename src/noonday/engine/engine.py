@@ -20,6 +20,7 @@ from noonday.engine.breakers import Breakers
 from noonday.engine.breath import hasten
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
+from noonday.engine.crowds import NEAR
 from noonday.engine.doubts import Doubts
 from noonday.engine.elector import Elector
 from noonday.engine.feeder import Feeder
@@ -64,7 +65,7 @@ ALL_ROLES = frozenset(Role)
 _RESIGN_WITHIN = 3.0  # seconds
 _LEAVE_WITHIN = 3.0
 _COMPANY = timedelta(milliseconds=50)
-_ROAD_LEAD = timedelta(milliseconds=60)  # for a message, its claim and the clocks of two machines
+_ROAD_LEAD = timedelta(milliseconds=200)  # for a message, its claim, two clocks and a short stall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ class EngineConfig:
     queue_batch: int = 500  # messages that one read takes from the streams
     lease: timedelta = timedelta(seconds=30)
     lookahead: timedelta = timedelta(seconds=2)
-    lead: timedelta = timedelta(milliseconds=100)  # at most: so long before its moment a run is claimed
+    lead: timedelta = NEAR  # at most: so long before its moment a run is claimed
     check_interval: timedelta = timedelta(seconds=60)
     stop_grace: timedelta = timedelta(seconds=5)  # how long a target may take to let go
     keep_runs: int = 100

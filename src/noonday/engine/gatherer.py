@@ -90,7 +90,8 @@ class Gatherer(Actor):
             lead=lead,
         )
         claims = await self._doubts.claim(order, partial(executions.claim, order=order))
-        self._took.took(self.clock.monotonic() - claimed_at)
+        came_at = self.clock.monotonic()
+        self._took.took(came_at - claimed_at, came_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)
         return claims

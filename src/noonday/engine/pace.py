@@ -41,24 +41,28 @@ class Pace:
 
 
 _SHORTEST: Final = 0.01  # seconds
+_HALF_LIFE: Final = 5.0  # seconds
 
 
 class Lead:
-    """Learns how long a claim takes. It is made so long before the moment that the moment costs a dispatch,
-    and no longer: what is claimed counts as running.
+    """Learns how long a claim may take. It is made so long before the moment that the moment costs a
+    dispatch, and no longer: what is claimed counts as running. A database that stood still does so again, for
+    its disk is busy, or its machine.
     """
 
     def __init__(self, longest: timedelta) -> None:
         self._longest = longest.total_seconds()
         self._claim = 0.0
+        self._learnt_at = 0.0
 
-    def took(self, seconds: float) -> None:
-        """Long claims are believed at once, short ones in time."""
-        self._claim = max(seconds, self._claim * 0.95 + seconds * 0.05)
+    def took(self, seconds: float, now: float) -> None:
+        """A long claim is believed at once, and forgotten in time; `now`: of the monotonic clock."""
+        faded = self._claim * 0.5 ** ((now - self._learnt_at) / _HALF_LIFE)
+        self._claim, self._learnt_at = max(seconds, faded), now
 
     @property
     def claim(self) -> float:
-        """How long one takes, in seconds."""
+        """How long one may take, in seconds."""
         return self._claim
 
     @property

@@ -124,7 +124,8 @@ class Worker(Actor):
         claims, next_at = await self._meetings.claim(order, look)
         self._meetings.looked_at(claims)
         self._crowds.seen(next_at)
-        self._lead.took(self.clock.monotonic() - claimed_at)
+        came_at = self.clock.monotonic()
+        self._lead.took(came_at - claimed_at, came_at)
         self._counters.claimed += len(claims)
         self._slots.begin(claims, claimed_at)
         return claims, next_at
