@@ -188,6 +188,34 @@ def test_of_many_statements_the_least_used_are_forgotten(
     assert names == {f"noonday_{n}" for n in (8, 9, 10)}
 
 
+def test_what_the_driver_discards_is_prepared_anew(wire: Wire, wired: WiredConnection) -> None:
+    """It discards all that has a name when something is rolled back to a savepoint, or dropped."""
+    for _ in range(7):
+        wire.send("SELECT 1").rows()
+        wired.execute("SELECT 2")
+    wired.execute("SAVEPOINT here")
+    wired.execute("ROLLBACK TO SAVEPOINT here")
+    for _ in range(7):
+        assert wire.send("SELECT 1").rows() == [(1,)]
+        assert wired.execute("SELECT 2").fetchall() == [(2,)]
+
+
+def test_what_somebody_discards_is_prepared_anew(postgres_db: Database) -> None:
+    """The transaction that meets it is tried again."""
+    for _ in range(4):
+        postgres_db.write_now(lambda conn: shortcuts.rows(conn, "SELECT 1"))
+    tries: list[Connection] = []
+
+    def work(conn: Connection) -> Any:
+        tries.append(conn)
+        if len(tries) == 1:
+            conn.exec_driver_sql("DEALLOCATE ALL")
+        return shortcuts.rows(conn, "SELECT 1")
+
+    assert postgres_db.write_now(work) == [(1,)]
+    assert len(tries) == 2
+
+
 def test_a_statement_that_cannot_be_prepared_can_be_later(wire: Wire, wired: WiredConnection) -> None:
     """Its table is not there yet, or it came behind one that failed."""
     for _ in range(4):
@@ -242,6 +270,14 @@ def test_a_look_cannot_write(postgres_db: Database) -> None:
         postgres_db.read_now(lambda conn: shortcuts.ask(conn, PUT, ("wire", "1")).count())
     with pytest.raises(StoreDown, match="read-only"):
         postgres_db.read_now(lambda conn: shortcuts.ask(conn, PUT, ("wire", "1")) and None)
+
+
+def test_a_server_that_takes_no_writes_is_not_told_otherwise(wire: Wire, wired: WiredConnection) -> None:
+    """A standby refuses a transaction that says it will write, and not for a passing reason."""
+    wired.execute("SET default_transaction_read_only = on")
+    wired.commit()
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        wire.send(PUT, ("wire", "1")).count()
 
 
 def test_a_lock_that_is_not_given_is_tried_again_though_the_commit_went_with_it(postgres_url: str) -> None:

@@ -47,6 +47,12 @@ class WiredConnection(Connection[Any]):
         self._take_over()
         return super().wait(gen, *args, **kwargs)
 
+    def _deallocate(self, name: bytes | None) -> Any:
+        """Behind a rollback the driver discards all statements with names (None), ours too."""
+        if name is None and self.wire is not None:
+            self.wire.forget()
+        return super()._deallocate(name)
+
     def _take_over(self) -> None:
         if self.wire is not None:
             self.wire.let_go()

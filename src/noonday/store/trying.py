@@ -89,8 +89,9 @@ def finish(commit: Callable[[], None]) -> None:
 
 # SQLite: busy, locked, read-only, input/output error, disk full, cannot open
 _SQLITE_PASSING = {5, 6, 8, 10, 13, 14}
-# PostgreSQL: connection, resources (disk full), operator's doing (shutdown), system; and single states
-_POSTGRES_PASSING = ("08", "53", "57", "58", "40001", "40P01", "55P03", "25006")
+# PostgreSQL: connection, resources (disk full), operator's doing (shutdown), system; and single states, of
+# which 26000 is that somebody has discarded the statements that have names
+_POSTGRES_PASSING = ("08", "53", "57", "58", "40001", "40P01", "55P03", "25006", "26000")
 # Said while the server ends the session: a commit may have been made, and only its answer be missing.
 _VANISHING = ("08", "57P")
 

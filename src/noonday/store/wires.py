@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from psycopg import Connection, DataError, Error, OperationalError
 from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
+from psycopg.errors import InvalidSqlStatementName, error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
@@ -92,7 +92,7 @@ class Wire:
         """`sql` as the driver takes it, each value at a `%s`. It goes with what is waited for next."""
         sent = [self._written(value) for value in values]
         if not self._driver.autocommit and self._idle:
-            self._queue(b"BEGIN READ ONLY" if self._driver.read_only else b"BEGIN READ WRITE")
+            self._queue(b"BEGIN READ ONLY" if self._driver.read_only else b"BEGIN")
         statement = self._statement(sql)
         self._take()
         if statement.name:
@@ -147,7 +147,15 @@ class Wire:
                 self._next()  # nothing more of this one
         self._next()  # all of them were read
         if failed:
-            raise self._error(failed[0])
+            error = self._error(failed[0])
+            if isinstance(error, InvalidSqlStatementName):
+                self.forget()
+            raise error
+
+    def forget(self) -> None:
+        """The server has no statements with names any more: somebody has discarded them."""
+        for statement in self._known.values():
+            statement.name, statement.uses = b"", 0
 
     @property
     def _idle(self) -> bool:
