@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+import structlog
 from sqlalchemy import select, update
 
 from noonday import LockLost, Locks
@@ -169,6 +170,31 @@ async def test_a_lock_that_was_lost_stops_what_it_protects(locks: Locks, url: st
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+async def test_a_lost_lock_is_told_to_a_logger_that_has_fields_of_its_own(
+    locks: Locks, url: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program may hand our fields on to the standard logger, which refuses `name` and some others."""
+    former = structlog.get_config()
+    structlog.configure(
+        processors=[structlog.stdlib.render_to_log_kwargs],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+    async def work() -> None:
+        async with asyncio.timeout(20), locks.lock(name, ttl=SHORT):
+            await take_away(url, name)
+            await asyncio.Event().wait()
+
+    try:
+        with pytest.raises(LockLost):
+            await work()
+    finally:
+        structlog.configure(**former)
+    assert "a lock was lost" in caplog.messages
 
 
 async def test_a_lock_that_ran_out_is_told_at_the_end(locks: Locks, name: str) -> None:

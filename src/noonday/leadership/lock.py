@@ -127,7 +127,7 @@ class Lock:
         try:
             await self.release()
         except Unavailable as trouble:
-            log.warning("a lock ends by itself", action="lock", name=self.name, error=str(trouble))
+            log.warning("a lock ends by itself", action="lock", lock=self.name, error=str(trouble))
         if broken:
             raise LockLost(f"the lock {self.name!r} could not be held until the end") from exc
 
@@ -162,7 +162,7 @@ class Lock:
                 async with asyncio.timeout(max(self._left, 0.0)):
                     await self._renew()
             except (TimeoutError, LockLost) as exc:
-                log.warning("a lock was lost", action="lock", name=self.name, error=str(exc) or "no answer")
+                log.warning("a lock was lost", action="lock", lock=self.name, error=str(exc) or "no answer")
                 break
         self._lost = True
         if self._body is not None:
@@ -176,7 +176,7 @@ class Lock:
             except LockLost:
                 raise
             except Exception as exc:
-                log.debug("a lock is not renewed yet", action="lock", name=self.name, error=str(exc))
+                log.debug("a lock is not renewed yet", action="lock", lock=self.name, error=str(exc))
                 await asyncio.sleep(self._options.ttl.total_seconds() / 20)
 
     async def _stop_renewing(self) -> None:
