@@ -108,7 +108,7 @@ class Answers(Protocol):
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
         """Set in each row named by `key` the row's other values; all rows name the same columns. Nobody waits
-        for it, nor hears that it failed, unless the answer is asked how many rows there were."""
+        for it: that it failed is told by the next answer that is read, its own or not, or by the commit."""
         ...
 
     def change(
