@@ -17,6 +17,15 @@ from noonday.testing import ManualClock
 from tests.factories import NOON, a_job, an_execution
 
 
+class Threads:
+    def __init__(self, *, waiting: bool, brought: bool = False) -> None:
+        self.waiting = waiting
+        self.brought = brought
+
+    def wait(self) -> bool:
+        return self.waiting
+
+
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     made: list[float] = []
@@ -25,14 +34,14 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_breath_is_taken_once_in_four_starts(pauses: list[float]) -> None:
-    breathing = Breath(lambda: True)
+    breathing = Breath(Threads(waiting=True))
     for _ in range(12):
         breathing.draw()
     assert len(pauses) == 3
     assert all(0 < pause < 0.001 for pause in pauses)
 
 
-def test_where_nobody_knows_none_is_taken(pauses: list[float]) -> None:
+def test_where_there_are_no_threads_none_is_taken(pauses: list[float]) -> None:
     breathing = Breath(None)
     for _ in range(48):
         breathing.draw()
@@ -40,10 +49,19 @@ def test_where_nobody_knows_none_is_taken(pauses: list[float]) -> None:
 
 
 def test_no_breath_is_taken_while_no_thread_waits(pauses: list[float]) -> None:
-    breathing = Breath(lambda: False)
+    breathing = Breath(Threads(waiting=False))
     for _ in range(12):
         breathing.draw()
     assert not pauses
+
+
+def test_the_loop_is_expected_while_a_thread_has_brought_something() -> None:
+    threads = Threads(waiting=False)
+    breathing = Breath(threads)
+    assert not breathing.expected
+    threads.brought = True
+    assert breathing.expected
+    assert not Breath(None).expected
 
 
 @pytest.fixture

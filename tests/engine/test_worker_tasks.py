@@ -115,6 +115,22 @@ async def test_the_loop_has_its_turn_between_many_short_runs(
 
 
 @pytest.mark.usefixtures("claimed_ahead")
+async def test_a_row_of_runs_ends_when_the_store_has_answered_somebody(
+    db_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ManualInstance(db_url, slots=1) as scheduler:
+        tasks: list[Any] = []
+
+        @scheduler.task
+        async def work() -> None:
+            tasks.append(asyncio.current_task())
+
+        monkeypatch.setattr("noonday.engine.breath.Breath.expected", True)
+        assert await run_all(scheduler) == {ExecutionState.COMPLETED}
+        assert len(set(tasks)) == MANY
+
+
+@pytest.mark.usefixtures("claimed_ahead")
 async def test_every_line_of_a_run_tells_whose_it_is(db_url: str) -> None:
     lines: list[dict[str, Any]] = []
 

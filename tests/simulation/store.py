@@ -22,6 +22,7 @@ from noonday.store import dialects, migrate
 from noonday.store.database import CommitUnknown, Database, Subscription
 from noonday.store.engines import StoreOptions, make_engine, normalise_url
 from noonday.store.notices import TOPICS
+from noonday.store.threads import Standing, Threads
 from tests.simulation.universe import Process, Universe
 
 T = TypeVar("T")
@@ -105,7 +106,9 @@ class ProcessDatabase(Database):
         self.dialect = "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
         self.origin = process.name
         self.relay = None
-        self.answered = None
+        self.one_writer = self.dialect == "sqlite"
+        self.threads = Threads(1, "unused", lambda: False)
+        self._standing = Standing()
         self.faults = StoreFaults()
         self.trap: Trap | None = None
         self._store = store

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
 
-import pytest
-
-from noonday.store.database import Database
 from noonday.store.engines import StoreOptions, make_engine, normalise_url
 from noonday.store.sockets import Sockets
-
-
-@pytest.fixture
-def postgres(postgres_url: str) -> Iterator[Database]:
-    made = Database(postgres_url)
-    yield made
-    made.close_now()
 
 
 def test_an_answer_that_nobody_has_read_is_seen(postgres_url: str) -> None:
@@ -49,13 +38,3 @@ def test_a_connection_that_is_closed_is_not_looked_at_any_more(postgres_url: str
         conn.invalidate()
     assert not sockets.unread()
     engine.dispose()
-
-
-def test_of_a_file_nobody_knows(sqlite_db: Database) -> None:
-    assert sqlite_db.answered is None
-
-
-def test_an_idle_server_has_answered_nobody(postgres: Database) -> None:
-    assert postgres.read_now(lambda conn: conn.exec_driver_sql("SELECT 1").scalar()) == 1
-    assert postgres.answered is not None
-    assert not postgres.answered()

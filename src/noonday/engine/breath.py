@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 _STARTS: Final = 4
 _PAUSE: Final = 0.00002  # seconds; the system makes some more of it, enough for a thread to wake up
 _HASTE, _LEISURE = 0.0005, 0.005  # seconds; the second is the interpreter's own
+
+
+class Beside(Protocol):
+    """Threads of the database beside the event loop."""
+
+    brought: bool  # something that the event loop has not come to
+
+    def wait(self) -> bool:
+        """Does one of them wait for the interpreter?"""
+        ...
 
 
 class Breath:
@@ -18,16 +27,21 @@ class Breath:
     be written only when nothing is left to run, and the database would rest meanwhile.
     """
 
-    def __init__(self, wanted: Callable[[], bool] | None) -> None:
-        self._wanted = wanted  # does a thread wait for the interpreter? None: nobody knows
+    def __init__(self, beside: Beside | None) -> None:
+        self._beside = beside  # None: there are no threads
         self._starts = 0
 
+    @property
+    def expected(self) -> bool:
+        """Should the loop come round soon, for somebody could go on?"""
+        return self._beside is not None and self._beside.brought
+
     def draw(self) -> None:
-        """After each start while more wait."""
+        """After each of many small steps."""
         self._starts += 1
         if self._starts >= _STARTS:
             self._starts = 0
-            if self._wanted is not None and self._wanted():
+            if self._beside is not None and self._beside.wait():
                 time.sleep(_PAUSE)
 
 

@@ -17,7 +17,7 @@ from noonday.domain.breaker import BreakerPolicy
 from noonday.domain.job import Job
 from noonday.engine.acker import Acker
 from noonday.engine.breakers import Breakers
-from noonday.engine.breath import hasten
+from noonday.engine.breath import Breath, hasten
 from noonday.engine.canceller import Cancel, Canceller
 from noonday.engine.counters import Counters
 from noonday.engine.crowds import NEAR
@@ -180,7 +180,10 @@ class Engine:
             if around.receiver is not None
             else None
         )
-        self.settler = Settler(db=db, clock=clock, counters=counters, chance=chance, company=config.company)
+        breath = Breath(db.threads)
+        self.settler = Settler(
+            db=db, clock=clock, counters=counters, chance=chance, breath=breath, company=config.company
+        )
         self.leases = Leases(
             db=db,
             clock=clock,
@@ -213,7 +216,7 @@ class Engine:
             ),
             telemetry=around.telemetry,
             size=config.slots,
-            pressed=db.answered,
+            breath=breath,
             hasten=hasten if config.own_process else None,
         )
         self._claim(around, config)

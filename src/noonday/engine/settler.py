@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from noonday.clock import Clock
 from noonday.domain.execution import ExecutionId
 from noonday.domain.outcome import Failed
+from noonday.engine.breath import Breath
 from noonday.engine.counters import Counters
 from noonday.engine.loop import Actor, Wish, first_line, is_outage
 from noonday.store import executions, history
@@ -51,6 +52,7 @@ class Settler(Actor):
         clock: Clock,
         counters: Counters,
         chance: Callable[[], float],
+        breath: Breath,
         batch: int = 500,
         company: timedelta = timedelta(),  # so long endings wait for a claim that takes them along
     ) -> None:
@@ -58,6 +60,7 @@ class Settler(Actor):
         self.chance = chance
         self._db = db
         self._counters = counters
+        self._breath = breath
         self._batch = batch
         self._company = company
         self._waiting: deque[_Waiting] = deque()
@@ -146,6 +149,7 @@ class Settler(Actor):
             if not settled:
                 self._refuse(one)
             self._follow(one, settled)
+            self._breath.draw()
         if not self._waiting:
             self._idle.set()
 

@@ -60,7 +60,7 @@ class Slots:
         telemetry: Telemetry,
         size: int,
         most: int = 500,
-        pressed: Callable[[], bool] | None = None,  # does a thread of the store wait for the interpreter?
+        breath: Breath,
         hasten: Callable[[bool], None] | None = None,  # told whether runs wait for their moment
     ) -> None:
         self.size = size
@@ -73,7 +73,7 @@ class Slots:
         self._telemetry = telemetry
         self.most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
-        self._breath = Breath(pressed)
+        self._breath = breath
         self._running: set[Held] = set()
         self._ready: deque[Held] = deque()  # claimed, about to start
         self._coming = Coming(clock, self._come, hasten)
@@ -210,12 +210,15 @@ class Slots:
 
     async def _work(self, held: Held) -> None:
         """A claim from start to end, then others that wait: to end a task and to begin another takes longer
-        than a short run. Not after code that may have left something behind in the task.
+        than a short run. Not after code that may have left something behind in the task, and not while
+        somebody could go on who has what he asked the database for: so each store call costs its rounds.
         """
         task = asyncio.current_task()
         assert task is not None
         left = _IN_A_ROW
         while await self._run(held, task) and self._ready and len(self._running) < self.size and left:
+            if self._breath.expected:
+                break
             left -= 1
             held = self._ready.popleft()
             self._running.add(held)

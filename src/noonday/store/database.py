@@ -7,8 +7,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Final, Literal, TypeVar
 from weakref import WeakSet
 
@@ -19,6 +19,7 @@ from noonday.domain.job import JobId
 from noonday.store import dialects, listening, notices
 from noonday.store.engines import StoreOptions, in_memory, make_engine, normalise_url
 from noonday.store.sockets import Sockets
+from noonday.store.threads import Standing, Threads
 from noonday.store.trying import TRIES, CommitUnknown, Reach, StoreDown, finish, patiently
 
 __all__ = ["CommitUnknown", "Database", "StoreDown", "Subscription"]
@@ -43,43 +44,41 @@ class Database:
         self.relay: Callable[[frozenset[str]], None] | None = None  # another way to tell other processes
         self.count_skips: Callable[[JobId, SkipReason, int], None] = _uncounted  # told after each commit
         self.one_writer = self.dialect == "sqlite"
-        # Does a thread here have its answer and wait for the interpreter? Of a file nobody knows.
-        self.answered: Callable[[], bool] | None = None
         self._reach = Reach()
         self._serial = threading.Lock()  # a courtesy: the rows themselves say who may change them
         self._ears = threading.Lock()  # subscribing happens in the loop, waking in the threads
         self._subscribers: dict[str, WeakSet[Subscription]] = {topic: WeakSet() for topic in notices.TOPICS}
+        self._standing = Standing()  # of the one writer
         if self.one_writer:
             self._writer = make_engine(self.url, self.options)
-            self._writers = ThreadPoolExecutor(1, "noonday-writer")
+            self.threads = Threads(1, "noonday-writer", self._standing.still, self._standing.begin)
             if in_memory(self.url):
-                self._reader, self._readers = self._writer, self._writers
+                self._reader, self._readers = self._writer, self.threads
             else:
                 readers = self.options.readers
                 self._reader = make_engine(self.url, self.options, connections=readers, reading=True)
-                self._readers = ThreadPoolExecutor(readers, "noonday-reader")
+                self._readers = Threads(readers, "noonday-reader", lambda: False)
         else:
             self._writer = make_engine(self.url, self.options, connections=self.options.connections)
-            self._writers = ThreadPoolExecutor(self.options.connections, "noonday-store")
+            unread = Sockets(self._writer).unread
+            self.threads = Threads(self.options.connections, "noonday-store", unread)
             # The same connections; a look that tries to write is refused.
             self._reader = self._writer.execution_options(postgresql_readonly=True)
-            self._readers = self._writers
-            self.answered = Sockets(self._writer).unread
+            self._readers = self.threads
 
     async def write(self, work: Callable[[Connection], T], *, serially: bool = False) -> T:
         """Serially: one after the other, for those of this process who would pass by each other's rows."""
-        commit = self._commit_serially if serially else self._commit
-        return await asyncio.get_running_loop().run_in_executor(self._writers, commit, work)
+        return await self.threads.run(partial(self._commit_serially if serially else self._commit, work))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._look, work)
+        return await self._readers.run(partial(self._look, work))
 
     def write_now(self, work: Callable[[Connection], T]) -> T:
         """As `write`, for code without an event loop; blocks."""
-        return self._writers.submit(self._commit, work).result()
+        return self.threads.run_now(partial(self._commit, work))
 
     def read_now(self, work: Callable[[Connection], T]) -> T:
-        return self._readers.submit(self._look, work).result()
+        return self._readers.run_now(partial(self._look, work))
 
     def subscribe(self, *topics: str) -> Subscription:
         """An event that is set after each commit, here or in another process, that told one of the topics.
@@ -114,8 +113,8 @@ class Database:
 
     def close_now(self) -> None:
         """Finish what has begun, then let go of all connections."""
-        self._writers.shutdown(wait=True)
-        self._readers.shutdown(wait=True)
+        self.threads.end()
+        self._readers.end()
         self._writer.dispose()
         self._reader.dispose()
 
@@ -161,6 +160,7 @@ class Database:
         self, conn: Connection, work: Callable[[Connection], T]
     ) -> tuple[T, frozenset[str], Mapping[notices.Skip, int]]:
         transaction = conn.begin()
+        self._standing.busy(self.one_writer)
         notices.told(conn)  # left by a transaction that rolled back
         notices.skips(conn)
         try:
@@ -171,6 +171,8 @@ class Database:
         except BaseException:
             transaction.rollback()
             raise
+        finally:
+            self._standing.busy(False)
         finish(transaction.commit)
         return result, topics, notices.skips(conn)
 
@@ -181,7 +183,7 @@ class Database:
                 assert isinstance(driver, sqlite3.Connection)
                 return int(driver.execute("PRAGMA data_version").fetchone()[0])
 
-        return await asyncio.get_running_loop().run_in_executor(self._writers, ask)
+        return await self.threads.run(ask)
 
 
 def _uncounted(job_id: JobId, reason: SkipReason, count: int) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.visitors import ExternallyTraversible, replacement_traverse
 
-from noonday.store import bulk, dialects, shortcuts
+from noonday.store import at_once, bulk, dialects, shortcuts
 from noonday.store.dialects import Answers
 from noonday.store.shortcuts import Asked, Heard
 
@@ -56,7 +56,8 @@ class quick:
     def __init__(self, make: Callable[[Answers], Executable]) -> None:
         self._make = make
         self._prepared = prepared(make)
-        self._text = ""  # for PostgreSQL, once it was asked for
+        self._at_once: at_once.Rows | None = None  # for SQLite, once it was asked for
+        self._text = ""  # for PostgreSQL
         self._names: list[str] = []  # of its parameters, in their order
 
     def __call__(self, conn: Connection, **values: Any) -> Sequence[Sequence[Any]]:
@@ -65,7 +66,10 @@ class quick:
     def ask(self, conn: Connection, **values: Any) -> Asked:
         dialect = dialects.of(conn)
         if dialect.name == "sqlite":
-            return Heard(self._prepared(conn, **values))
+            if self._at_once is None:
+                self._at_once = at_once.Rows(spelled_out(self._make(dialect)), conn.dialect)
+            found = self._at_once.ask(conn, values)
+            return Heard(self._prepared(conn, **values)) if found is None else found
         if not self._text:
             statement = spelled_out(self._make(dialect))
             assert isinstance(statement, ClauseElement)
