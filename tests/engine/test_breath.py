@@ -41,13 +41,6 @@ def test_a_breath_is_taken_once_in_four_starts(pauses: list[float]) -> None:
     assert all(0 < pause < 0.001 for pause in pauses)
 
 
-def test_where_there_are_no_threads_none_is_taken(pauses: list[float]) -> None:
-    breathing = Breath(None)
-    for _ in range(48):
-        breathing.draw()
-    assert not pauses
-
-
 def test_no_breath_is_taken_while_no_thread_waits(pauses: list[float]) -> None:
     breathing = Breath(Threads(waiting=False))
     for _ in range(12):
@@ -61,7 +54,6 @@ def test_the_loop_is_expected_while_a_thread_has_brought_something() -> None:
     assert not breathing.expected
     threads.brought = True
     assert breathing.expected
-    assert not Breath(None).expected
 
 
 @pytest.fixture

@@ -23,6 +23,17 @@ def threads() -> Iterator[Threads]:
 
 
 async def test_what_was_asked_for_and_has_not_begun_waits(threads: Threads) -> None:
+    held = threading.Event()
+    threads._pool.submit(held.wait, 10)  # it has not come to us yet
+    first = asyncio.create_task(threads.run(lambda: None))
+    await asyncio.sleep(0)
+    assert threads.wait()
+    held.set()
+    await first
+    assert not threads.wait()
+
+
+async def test_what_is_behind_others_waits_for_them_and_not_for_the_loop(threads: Threads) -> None:
     go, began = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -32,13 +43,11 @@ async def test_what_was_asked_for_and_has_not_begun_waits(threads: Threads) -> N
     first = asyncio.create_task(threads.run(hold))
     await asyncio.sleep(0)
     began.wait(10)
-    assert not threads.wait()
     second = asyncio.create_task(threads.run(lambda: None))
     await asyncio.sleep(0)
-    assert threads.wait()
+    assert not threads.wait()
     go.set()
     await asyncio.gather(first, second)
-    assert not threads.wait()
 
 
 async def test_what_is_done_is_brought_until_it_is_heard(threads: Threads) -> None:

@@ -27,21 +27,21 @@ class Breath:
     be written only when nothing is left to run, and the database would rest meanwhile.
     """
 
-    def __init__(self, beside: Beside | None) -> None:
-        self._beside = beside  # None: there are no threads
+    def __init__(self, beside: Beside) -> None:
+        self._beside = beside
         self._starts = 0
 
     @property
     def expected(self) -> bool:
         """Should the loop come round soon, for somebody could go on?"""
-        return self._beside is not None and self._beside.brought
+        return self._beside.brought
 
     def draw(self) -> None:
         """After each of many small steps."""
         self._starts += 1
         if self._starts >= _STARTS:
             self._starts = 0
-            if self._beside is not None and self._beside.wait():
+            if self._beside.wait():
                 time.sleep(_PAUSE)
 
 

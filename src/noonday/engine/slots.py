@@ -210,8 +210,8 @@ class Slots:
 
     async def _work(self, held: Held) -> None:
         """A claim from start to end, then others that wait: to end a task and to begin another takes longer
-        than a short run. Not after code that may have left something behind in the task, and not while
-        somebody could go on who has what he asked the database for: so each store call costs its rounds.
+        than a short run. Not after code that may have left something behind in the task, nor while the store
+        has answered somebody, who could ask for more at once.
         """
         task = asyncio.current_task()
         assert task is not None

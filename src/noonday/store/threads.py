@@ -38,13 +38,17 @@ class Threads:
         at_first: Callable[[], object] | None = None,  # what each of them does before all else
     ) -> None:
         self.brought = False  # something is done, and whoever asked for it has not had a turn since
+        self._count = count
         self._stuck = stuck  # does one wait for the interpreter in the midst of its work?
         self._calls: set[_Call] = set()
         self._pool = ThreadPoolExecutor(count, name, initializer=at_first)
 
     def wait(self) -> bool:
         """Does one wait for the interpreter?"""
-        return any(not call.begun for call in self._calls) or self._stuck()
+        calls = tuple(self._calls)
+        at_work = sum(call.begun and not call.done for call in calls)
+        to_begin = any(not call.begun for call in calls) and at_work < self._count
+        return to_begin or self._stuck()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Whoever awaits it may be cancelled; what has begun is done all the same."""
@@ -54,7 +58,7 @@ class Threads:
             return await asyncio.get_running_loop().run_in_executor(self._pool, self._do, call, work)
         finally:
             self._calls.discard(call)
-            self.brought = any(one.done for one in self._calls)
+            self.brought = any(one.done for one in tuple(self._calls))
 
     def run_now(self, work: Callable[[], T]) -> T:
         """For code without an event loop; blocks."""
