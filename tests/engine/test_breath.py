@@ -19,11 +19,11 @@ from tests.factories import NOON, a_job, an_execution
 
 class Threads:
     def __init__(self, *, waiting: bool, brought: bool = False) -> None:
-        self.waiting = waiting
+        self._waiting = waiting
         self.brought = brought
 
-    def wait(self) -> bool:
-        return self.waiting
+    def waiting(self) -> bool:
+        return self._waiting
 
 
 @pytest.fixture

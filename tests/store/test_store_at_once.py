@@ -69,9 +69,7 @@ def _with(db: Database, rows: list[dict[str, Any]], work: Any) -> Any:
 
 
 texts = st.text(max_size=20).map(clean_text)
-instants = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
-    lambda at: at.replace(tzinfo=UTC)
-)
+instants = st.datetimes(timezones=st.just(UTC))
 values = st.fixed_dictionaries(
     {
         "id": texts,

@@ -16,7 +16,7 @@ class Beside(Protocol):
 
     brought: bool  # something that the event loop has not come to
 
-    def wait(self) -> bool:
+    def waiting(self) -> bool:
         """Does one of them wait for the interpreter?"""
         ...
 
@@ -41,7 +41,7 @@ class Breath:
         self._starts += 1
         if self._starts >= _STARTS:
             self._starts = 0
-            if self._beside.wait():
+            if self._beside.waiting():
                 time.sleep(_PAUSE)
 
 

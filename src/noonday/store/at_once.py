@@ -4,7 +4,7 @@ hands, and to get it back from a busy event loop takes longer than to read a hun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,8 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.exc import OperationalError
 
 from noonday.store.columns import instant_text
-from noonday.store.jsontext import dumps, loads
+from noonday.store.jsontext import loads
+from noonday.store.shortcuts import Known
 
 __all__ = ["Rows"]
 
@@ -39,11 +40,14 @@ class Rows:
             if read is not None:
                 self._reading.append((place, read))
 
-    def ask(self, conn: Connection, values: Mapping[str, Any]) -> _Found | None:
-        """None if they cannot come this way."""
+    def ask(self, conn: Connection, values: Mapping[str, Any]) -> Known | None:
+        """None if they cannot come this way. Lists come as the dialect writes them."""
         if not self._sql:
             return None
-        sent = self._own | {name: _sent(value) for name, value in values.items()}
+        sent = self._own | {
+            name: instant_text(value) if isinstance(value, datetime) else value
+            for name, value in values.items()
+        }
         try:
             rows = loads(conn.exec_driver_sql(self._sql, sent).scalar_one())
         except OperationalError:  # bytes, that somebody put into a text
@@ -52,25 +56,7 @@ class Rows:
             for row in rows:
                 if row[place] is not None:
                     row[place] = read(row[place])
-        return _Found(rows)
-
-
-class _Found:
-    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
-        self._rows = rows
-
-    def rows(self) -> Sequence[Sequence[Any]]:
-        return self._rows
-
-    def count(self) -> int:
-        return len(self._rows)
-
-
-def _sent(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return instant_text(value)
-    listed = isinstance(value, Collection) and not isinstance(value, str)
-    return dumps([*value]) if listed else value
+        return Known(rows)
 
 
 def _has_fractions(statement: SelectBase) -> bool:

@@ -160,7 +160,7 @@ class Database:
         self, conn: Connection, work: Callable[[Connection], T]
     ) -> tuple[T, frozenset[str], Mapping[notices.Skip, int]]:
         transaction = conn.begin()
-        self._standing.busy(self.one_writer)
+        self._standing.busy(True)
         notices.told(conn)  # left by a transaction that rolled back
         notices.skips(conn)
         try:

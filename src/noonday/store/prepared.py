@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -43,10 +43,7 @@ class prepared:
         statement = self._made.get(dialect.name)
         if statement is None:
             statement = self._made.setdefault(dialect.name, spelled_out(self._make(dialect)))
-        for name, value in values.items():
-            if isinstance(value, Collection) and not isinstance(value, str):
-                values[name] = dialect.many(value)
-        return conn.execute(statement, values)
+        return conn.execute(statement, _with_lists(dialect, values))
 
 
 class quick:
@@ -68,7 +65,7 @@ class quick:
         if dialect.name == "sqlite":
             if self._at_once is None:
                 self._at_once = at_once.Rows(spelled_out(self._make(dialect)), conn.dialect)
-            found = self._at_once.ask(conn, values)
+            found = self._at_once.ask(conn, _with_lists(dialect, values))
             return Heard(self._prepared(conn, **values)) if found is None else found
         if not self._text:
             statement = spelled_out(self._make(dialect))
@@ -79,9 +76,17 @@ class quick:
         return shortcuts.ask(conn, self._text, [_sent(values[name]) for name in self._names])
 
 
+def _with_lists(dialect: Answers, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Each collection as one value."""
+    return {name: dialect.many(value) if _is_list(value) else value for name, value in values.items()}
+
+
 def _sent(value: Any) -> Any:
-    listed = isinstance(value, Collection) and not isinstance(value, str)
-    return bulk.array_text([*value]) if listed else value
+    return bulk.array_text([*value]) if _is_list(value) else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str)
 
 
 def spelled_out(statement: Executable) -> Executable:

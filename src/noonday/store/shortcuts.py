@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection
 
-__all__ = ["NOTHING", "Asked", "Heard", "ask", "heard", "lay", "rows"]
+__all__ = ["NOTHING", "Asked", "Heard", "Known", "ask", "heard", "lay", "rows"]
 
 T = TypeVar("T")
 
@@ -75,15 +75,20 @@ class Heard:
         return self._made.rowcount
 
 
-class _Nothing:
+class Known:
+    """Rows that are there already."""
+
+    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+        self._rows = rows
+
     def rows(self) -> Sequence[Sequence[Any]]:
-        return ()
+        return self._rows
 
     def count(self) -> int:
-        return 0
+        return len(self._rows)
 
 
-NOTHING: Final[Asked] = _Nothing()  # to a statement about no rows, which was never made
+NOTHING: Final[Asked] = Known(())  # to a statement about no rows, which was never made
 
 
 def lay(engine: Engine) -> None:

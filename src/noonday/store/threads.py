@@ -43,7 +43,7 @@ class Threads:
         self._calls: set[_Call] = set()
         self._pool = ThreadPoolExecutor(count, name, initializer=at_first)
 
-    def wait(self) -> bool:
+    def waiting(self) -> bool:
         """Does one wait for the interpreter?"""
         calls = tuple(self._calls)
         at_work = sum(call.begun and not call.done for call in calls)
