@@ -117,7 +117,7 @@ class Overview:
                 parked=breakers.parked(conn),
                 going=overview.going(conn, _SHOWN, service),
                 failing=every.failing,
-                coming=overview.coming(conn, _SHOWN, service),
+                coming=overview.coming(conn, now, _SHOWN, service),
             )
 
         return await self._db.read(look)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 
 from noonday.domain.breaker import BreakerState
-from noonday.domain.execution import ExecutionState
+from noonday.domain.execution import Cause, ExecutionState, Road
 from noonday.domain.job import JobState, Lane
 from noonday.store import dialects
 from noonday.store.owners import owned_by
@@ -34,6 +34,7 @@ __all__ = [
 
 LATE_AFTER: Final = timedelta(seconds=10)  # something that could have started so long ago is late
 SOON: Final = timedelta(hours=1)
+_PLANNED: Final = 8  # fires of one job, at most, that are planned ahead where it fires every second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    """The next fire of a job that is not planned yet."""
+    """The next fire of a job."""
 
     job_name: str
     at: datetime
@@ -165,13 +166,28 @@ def failing(conn: Connection, limit: int, service: str | None = None) -> tuple[F
     )
 
 
-def coming(conn: Connection, limit: int, service: str | None = None) -> tuple[Next, ...]:
-    """The jobs that fire next."""
-    query = select(jobs.c.name, jobs.c.id, jobs.c.next_run_at).where(
-        ARMED, jobs.c.status != JobState.CANCELLED.value, *_own_jobs(conn, service)
-    )
-    rows = conn.execute(query.order_by(jobs.c.next_run_at, jobs.c.id).limit(limit))
-    return tuple(Next(job_name=row.name or row.id, at=row.next_run_at) for row in rows)
+def coming(conn: Connection, now: datetime, limit: int, service: str | None = None) -> tuple[Next, ...]:
+    """The jobs that fire next, each once: the fires that are planned come before the cursors."""
+    mine = [jobs.c.status != JobState.CANCELLED.value, *_own_jobs(conn, service)]
+    cursors = select(jobs.c.id, jobs.c.name, jobs.c.next_run_at.label("at")).where(ARMED, *mine)
+    rows = list(conn.execute(cursors.order_by(jobs.c.next_run_at, jobs.c.id).limit(limit)))
+    for lane in Lane:
+        for road in Road:
+            ahead = select(jobs.c.id, jobs.c.name, executions.c.scheduled_for.label("at"))
+            planned = ahead.join(executions, executions.c.job_id == jobs.c.id).where(
+                CLAIMABLE,
+                executions.c.road == road.value,
+                executions.c.lane == lane.value,
+                executions.c.available_at > now,
+                executions.c.cause == Cause.SCHEDULE.value,
+                jobs.c.schedule_enabled & ~jobs.c.is_paused,
+                *mine,
+            )
+            rows += conn.execute(planned.order_by(executions.c.available_at).limit(limit * _PLANNED))
+    first: dict[str, Next] = {}
+    for row in sorted(rows, key=lambda row: (row.at, row.id)):
+        first.setdefault(row.id, Next(job_name=row.name or row.id, at=row.at))
+    return tuple(first.values())[:limit]
 
 
 def _errors(conn: Connection, ids: Collection[str]) -> dict[str, dict[str, Any]]:
