@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import drain, plot, report
+from bench import drain, past, plot, report
 from bench.__main__ import choice_of
 from bench.choice import QUICK, SECTIONS, Choice
 from bench.figures import MEASURES, Figure, Role, Subject, Values, alternately, find, ratio
@@ -138,6 +138,18 @@ def test_it_wants_many_stored_schedules_to_change_nothing() -> None:
     [goal] = goals(cases)
     assert goal.words == "noonday, SQLite, 10 at one moment: 1,000,000 stored beside the fewest"
     assert (goal.found, goal.met) == ("1.60", False)
+
+
+def test_it_wants_a_long_history_to_change_nothing() -> None:
+    cases = [
+        Figure(
+            section="drain", case=case, name="noonday, SQLite", role="ours", rounds=({"per_second": pace},)
+        )
+        for case, pace in ((drain.WAITING, 1000.0), (past.case_of(drain.WAITING, 10_000_000), 800.0))
+    ]
+    [goal] = goals(cases)
+    assert goal.words == f"noonday, SQLite, {drain.WAITING}: 10,000,000 past beside none"
+    assert (goal.found, goal.met) == ("1.25", True)
 
 
 def bars(drawn: str) -> Iterator[tuple[str, float]]:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from noonday.engine.slots import LONGEST_WAIT
 from tests.cluster import faults
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import eventually
@@ -20,11 +21,13 @@ def arrived(run: Trial, began: float, ended: float) -> int:
 
 
 def wait_for_a_full_road(run: Trial) -> None:
-    """More than the workers can take at once: what waits is on the streams, and nowhere else but in rows."""
-    due = run.load.burst()
+    """More than the workers can take at once: what waits is on the streams, and nowhere else but in rows.
+
+    A worker that knows its runs to be short takes many of these too, and hands them back after a second."""
+    due = run.load.burst(150)
     run.faults.append(faults.moment("more work than slots", due, faults.REDIS_BACK))
     time.sleep(max(0.0, due - time.time()))
-    eventually(lambda: run.cluster.unread("normal") >= 20, 1.0, "nothing waits on the road")
+    eventually(lambda: run.cluster.unread("normal") >= 20, LONGEST_WAIT + 1.0, "nothing waits on the road")
 
 
 def test_it_puts_back_what_a_flush_took_away(cluster: Cluster) -> None:

@@ -99,6 +99,20 @@ async def test_it_runs_again_at_once_when_it_was_woken_during_a_pass() -> None:
     motion.cancel()
 
 
+async def test_what_can_wait_begins_behind_what_cannot() -> None:
+    class Later(Scripted):
+        head_start = 0.05
+
+    later, sooner = Later([]), Scripted([])
+    motions = [asyncio.create_task(actor.run()) for actor in (later, sooner)]
+    async with asyncio.timeout(20):
+        await sooner.asleep.wait()
+        assert later.passes == 0
+        await later.asleep.wait()
+    for motion in motions:
+        motion.cancel()
+
+
 async def test_it_naps_by_the_monotonic_clock_and_wakes_early_when_told() -> None:
     wake = asyncio.Event()
     await nap(0.001, wake)

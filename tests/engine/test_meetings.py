@@ -16,7 +16,7 @@ from noonday.domain.job import Overlap, OverlapPolicy
 from noonday.domain.schedule import Manual
 from noonday.store import history
 from noonday.store.database import CommitUnknown
-from noonday.store.executions import Ending, settle_held
+from noonday.store.executions import Ending, FrontAhead, settle_held
 from noonday.testing import ManualInstance
 from tests.engine.test_settling_groups import Flaky, until_waiting
 
@@ -41,6 +41,21 @@ async def ran(scheduler: ManualInstance) -> list[str]:
     return begun
 
 
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each claim that might have been worked out beside ends: was it?"""
+    told: list[bool] = []
+
+    class Watched(FrontAhead):
+        def claims(self) -> Any:
+            made = super().claims()
+            told.append(made is not None)
+            return made
+
+    monkeypatch.setattr("noonday.engine.worker.executions.FrontAhead", Watched)
+    return told
+
+
 async def counted(scheduler: ManualInstance) -> dict[str, int]:
     page = await scheduler.db.read(lambda conn: history.page(conn, limit=100))
     return dict(Counter(run.state.value for run in page.items))
@@ -63,6 +78,40 @@ async def test_both_are_one_commit(
     await scheduler.run_once()
     assert await counted(scheduler) == {"completed": RUNS}
     assert len(ran) == RUNS
+
+
+async def test_claims_are_worked_out_while_the_ends_are_written(
+    scheduler: ManualInstance, ran: list[str], beside: list[bool]
+) -> None:
+    meet(scheduler)
+    await scheduler.engine.worker.run_once()
+    assert beside == [True]
+    assert await counted(scheduler) == {"completed": 10, "running": 2}
+    await until_waiting(scheduler, 2)
+    assert len(ran) == RUNS
+
+
+async def test_where_that_was_in_vain_claims_wait_for_the_ends_for_a_while(
+    scheduler: ManualInstance, ran: list[str], beside: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is due belongs to a job whose runs must not overlap: who may start is known behind the ends."""
+    together = Flaky(scheduler, monkeypatch, BOTH)
+    for name in ("first", "second"):
+        await scheduler.jobs.force_run((await scheduler.add(name, Manual(), "work")).id)
+    meet(scheduler)
+    await scheduler.engine.worker.run_once()
+    await until_waiting(scheduler, 4)  # the last two of the backlog, and these
+    await scheduler.jobs.force_run("busy")
+    await scheduler.engine.worker.run_once()
+    await until_waiting(scheduler, 1)
+    assert (together.commits, beside) == (2, [False])
+    scheduler.clock.advance(seconds=1.1)
+    await scheduler.jobs.force_run("busy")
+    meet(scheduler)
+    await scheduler.engine.worker.run_once()
+    assert (together.commits, beside) == (3, [False, True])
+    await scheduler.run_once()
+    assert await counted(scheduler) == {"completed": RUNS + 4}
 
 
 async def test_nobody_takes_anything_along_while_they_do_not_meet(

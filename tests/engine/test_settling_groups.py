@@ -110,6 +110,46 @@ async def test_it_gathers_the_next_group_while_one_is_being_committed(
     assert await states(scheduler) == [ExecutionState.COMPLETED] * 10
 
 
+async def test_no_more_is_claimed_while_many_ends_wait_to_be_durable(scheduler: ManualInstance) -> None:
+    """After a crash all of these would run once more."""
+    begun: list[str] = []
+
+    @scheduler.task
+    async def work() -> None:
+        begun.append("")
+
+    slots, settler, worker = scheduler.engine.slots, scheduler.engine.settler, scheduler.engine.worker
+    slots.most = 2  # so it ends at eleven
+    await start(scheduler, 30)
+    await until_waiting(scheduler, 2)
+    lent = settler.lend()  # so that no claim takes any along
+    for done in range(4, 14, 2):
+        await worker.run_once()
+        await until_waiting(scheduler, done)
+    assert slots.room == 0
+    worker.wake.clear()
+    await worker.run_once()
+    assert len(begun) == len(settler) == 12
+
+    settler.take_back(lent)
+    settler._batch, settler._waiting[0].tried = 1, False
+    lent = settler.lend()
+    settler.carried(lent, await scheduler.db.write(settler.work(lent)))
+    await asyncio.sleep(0)
+    assert worker.wake.is_set(), "there is room again, and it is told"
+    assert (slots.room, len(settler)) == (1, 11), "one for one"
+    await worker.run_once()
+    await until_waiting(scheduler, 12)
+    assert slots.room == 0
+
+    settler._batch = 500
+    await settler.run_once()
+    assert slots.room == 2
+    await worker.run_once()
+    await until_waiting(scheduler, 2)
+    assert len(begun) == 15
+
+
 async def test_it_tells_that_an_ending_is_durable_only_once_it_is(
     scheduler: ManualInstance, flaky: Flaky
 ) -> None:

@@ -135,6 +135,32 @@ def test_it_claims_nothing_ahead_before_it_knows_that_runs_are_short() -> None:
     assert pace.ahead == 0
 
 
+def test_the_first_runs_of_all_are_believed_sooner() -> None:
+    """A backlog waits for what they tell; after a disappointment that would be rash."""
+    fresh, disappointed = Pace(slots=10, most=500), Pace(slots=10, most=500)
+    disappointed.disappoint()
+    for pace in (fresh, disappointed):
+        for _ in range(6):
+            pace.ran(0.0005)
+    assert fresh.ahead > 10
+    assert disappointed.ahead == 0
+
+
+@pytest.mark.parametrize(
+    ("at_hand", "room", "sated"), [(0, 500, False), (500, 500, False), (750, 260, False), (800, 210, True)]
+)
+async def test_a_little_room_is_left_until_it_is_more_where_much_is_at_hand(
+    scheduler: ManualInstance, at_hand: int, room: int, sated: bool
+) -> None:
+    slots = scheduler.engine.slots
+    assert not slots.sated, "nothing is known of how long runs take"
+    for _ in range(100):
+        slots._pace.ran(0.0)
+    assert slots._pace.ahead == 1000
+    slots._coming._count = at_hand
+    assert (slots.room, slots.sated) == (room, sated)
+
+
 async def test_it_hands_back_what_it_claimed_ahead_and_cannot_start(db_url: str) -> None:
     async with ManualInstance(db_url, slots=1) as scheduler:
         quick = True

@@ -1,17 +1,21 @@
-"""Short steps for tests of the store: add, plan, claim, end, look."""
+"""Short steps for tests of the store: add, plan, claim, end, look, and all that is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
+from noonday.domain.errors import Conflict
 from noonday.domain.execution import Execution, ExecutionId
 from noonday.domain.job import Job, JobId
 from noonday.domain.lifecycle import Settlement
 from noonday.domain.outcome import Completed, Failed, Outcome
 from noonday.ports import Claim
-from noonday.store import executions, jobs
+from noonday.store import executions, history, jobs
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder, Ending
 from tests.factories import LEASE, NOON, an_execution
@@ -91,3 +95,51 @@ def sql(db: Database, statement: str) -> list[dict[str, object]]:
         return [dict(row) for row in result.mappings()] if result.returns_rows else []
 
     return db.write_now(work)
+
+
+def everything(db: Database, made: Sequence[Job]) -> dict[str, Any]:
+    """All that is kept, but for what is drawn by chance."""
+
+    def kept(conn: Connection) -> dict[str, Any]:
+        found = history.page(conn, limit=1000).items
+        return {
+            "runs": sorted(map(_plain, found), key=lambda run: (run.job_id, run.scheduled_for, run.cause)),
+            "attempts": sorted(
+                ((run.job_id, run.scheduled_for, one) for run in found for one in _attempts(conn, run)),
+                key=lambda told: told[:2],
+            ),
+            "jobs": [_job(conn, job) for job in made],
+        }
+
+    columns = "last_status_for, last_success_at, last_success_for, last_run_at, lock_acquired_at, "
+    # The lock is the lease of a run of the job that goes on: which one is left open here.
+    lock = (
+        "lock_token IS NULL AS free, EXISTS (SELECT 1 FROM executions AS e WHERE e.job_id = jobs.id "
+        "AND e.state = 'running' AND e.lease_token = jobs.lock_token) AS alive"
+    )
+    rows = sql(db, f"SELECT {columns} {lock} FROM jobs ORDER BY id")
+    return db.read_now(kept) | {"rows": rows}
+
+
+def _job(conn: Connection, job: Job) -> object:
+    try:
+        return jobs.get(conn, job.id)
+    except Conflict as unreadable:
+        return str(unreadable)
+
+
+def _plain(run: Execution) -> Execution:
+    return replace(run, id=ExecutionId(""), lease_token=run.lease_token and "a token")
+
+
+def _attempts(conn: Connection, run: Execution) -> list[Any]:
+    return [replace(one, execution_id=ExecutionId("")) for one in history.attempts(conn, run.id)]
+
+
+def wipe(db: Database) -> None:
+    for table in ("attempts", "executions", "job_dependencies", "outbox", "jobs"):
+        sql(db, f"DELETE FROM {table}")
+
+
+def runs_of(job: Job, count: int, **changes: Any) -> list[Execution]:
+    return [an_execution(job=job, scheduled_for=NOON - n * SECOND, **changes) for n in range(count)]

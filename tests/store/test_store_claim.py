@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection
 
 from noonday.domain.execution import Cause, ExecutionState, SkipReason, WaitReason
-from noonday.domain.job import JobState, Lane, Overlap, OverlapPolicy
+from noonday.domain.job import JobState, Lane, Overlap, OverlapPolicy, RetryPolicy
 from noonday.domain.outcome import Failed
 from noonday.domain.schedule import Once
 from noonday.store import executions, jobs
@@ -271,6 +271,19 @@ def test_what_the_scheduler_keeps_is_fresh_though_definitions_are_remembered(db:
     got = claim(db, NOON + timedelta(hours=2))
     assert {claimed.job.last_run_at for claimed in got} == {NOON}
     assert {claimed.job.state for claimed in got} == {JobState.SCHEDULED}
+
+
+def test_a_run_that_begins_beside_a_retry_is_the_last_run(db: Database) -> None:
+    """The lock is that of the newest attempt; a retry belongs to a run that began before."""
+    job = a_job(overlapping=OverlapPolicy(overlap=Overlap.ALLOW), retry=RetryPolicy(backoff=SECOND))
+    add(db, job)
+    run(db, job, outcome=BAD)
+    plan_run(db, job, NOON + SECOND)
+    first, second = claim(db, NOON + MINUTE)
+    assert (first.execution.attempt, second.execution.attempt) == (1, 2)
+    assert job_now(db, job).last_run_at == NOON + MINUTE
+    (lock,) = sql(db, "SELECT lock_token FROM jobs")
+    assert lock["lock_token"] == second.execution.lease_token
 
 
 def test_a_dependant_waits_for_its_parent(db: Database) -> None:

@@ -9,15 +9,29 @@ from typing import Any, cast
 
 import pytest
 
-from noonday.domain.execution import Cause, Execution, ExecutionId
+from noonday.domain.execution import Cause, Execution
 from noonday.domain.job import Job, Overlap, OverlapPolicy
 from noonday.domain.outcome import Accepted, Cancelled, Completed, Outcome, Result
 from noonday.domain.schedule import Interval, IntervalUnit, Manual, Once
 from noonday.ports import Claim
-from noonday.store import executions, history, jobs
+from noonday.store import executions
 from noonday.store.database import Database
 from tests.factories import NOON, a_job, a_timing, an_execution
-from tests.store.store_steps import BAD, MINUTE, OK, SECOND, add, claim, ending, plan, settle, sql
+from tests.store.store_steps import (
+    BAD,
+    MINUTE,
+    OK,
+    SECOND,
+    add,
+    claim,
+    ending,
+    everything,
+    plan,
+    runs_of,
+    settle,
+    sql,
+    wipe,
+)
 
 ALLOW = OverlapPolicy(overlap=Overlap.ALLOW)
 QUEUE = OverlapPolicy(overlap=Overlap.QUEUE)
@@ -32,10 +46,6 @@ class Case:
     planned: list[Execution]
     outcomes: list[Outcome]
     before: Callable[[Database, list[Claim]], None] = lambda db, claims: None
-
-
-def runs_of(job: Job, count: int, **changes: Any) -> list[Execution]:
-    return [an_execution(job=job, scheduled_for=NOON - n * SECOND, **changes) for n in range(count)]
 
 
 def one(job: Job, outcome: Outcome = OK, **changes: Any) -> Case:
@@ -104,8 +114,7 @@ CASES: dict[str, Callable[[], Case]] = {
 def test_it_is_as_if_all_had_been_read(db: Database, name: str) -> None:
     case = CASES[name]()
     told = ended(db, case, by_runner=False)
-    for table in ("attempts", "executions", "job_dependencies", "jobs"):
-        sql(db, f"DELETE FROM {table}")
+    wipe(db)
     assert ended(db, case, by_runner=True) == told
 
 
@@ -127,26 +136,7 @@ def ended(db: Database, case: Case, *, by_runner: bool) -> dict[str, Any]:
     else:
         settlements = db.write_now(lambda conn: executions.settle(conn, endings, NOON + MINUTE, 0.5))
         assert len(settlements) == len(endings)
-    return everything(db, case)
-
-
-def everything(db: Database, case: Case) -> dict[str, Any]:
-    """All that is kept, but for what is drawn by chance."""
-
-    def look(conn: Any) -> dict[str, Any]:
-        found = history.page(conn, limit=1000).items
-        return {
-            "runs": [
-                replace(run, id=ExecutionId(""), lease_token=run.lease_token and "a token")
-                for run in sorted(found, key=lambda run: (run.job_id, run.scheduled_for, run.cause))
-            ],
-            "attempts": [history.attempts(conn, run.id) for run in case.planned],
-            "jobs": [jobs.get(conn, job.id) for job in case.jobs],
-        }
-
-    columns = "last_status_for, last_success_at, last_success_for, lock_token IS NULL AS free"
-    rows = sql(db, f"SELECT {columns} FROM jobs ORDER BY id")
-    return db.read_now(look) | {"rows": rows}
+    return everything(db, case.jobs)
 
 
 def test_an_end_that_comes_too_late_changes_nothing(db: Database) -> None:
@@ -155,10 +145,10 @@ def test_an_end_that_comes_too_late_changes_nothing(db: Database) -> None:
     plan(db, *runs_of(job, 2))
     first, second = claim(db)
     settle(db, [ending(first)])
-    before = everything(db, Case([job], [], []))
+    before = everything(db, [job])
     late = [replace(ending(first), claim=first), replace(ending(second), token="stolen", claim=second)]
     assert db.write_now(lambda conn: executions.settle_held(conn, late, NOON + MINUTE)).settled == set()
-    assert everything(db, Case([job], [], [])) == before
+    assert everything(db, [job]) == before
 
 
 @pytest.mark.parametrize("by_runner", [False, True])

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noonday.store import audit, instances, meta, outbox
+import pytest
+from structlog.testing import capture_logs
+
+from noonday.store import audit, claiming, instances, meta, outbox, prepared, settling
 from noonday.store.audit import AuditEntry
 from noonday.store.database import Database
 from noonday.store.instances import Instance
-from tests.factories import NOON, an_id
-from tests.store.store_steps import MINUTE, SECOND
+from noonday.store.trying import Reach, StoreDown
+from tests.factories import NOON, a_job, an_id
+from tests.store.store_steps import MINUTE, SECOND, add, plan_run
 
 
 def test_the_audit_trail_is_kept_newest_first(db: Database) -> None:
@@ -81,3 +85,38 @@ def test_a_delivered_letter_is_done_and_forgotten_later(db: Database) -> None:
     assert db.write_now(lambda conn: outbox.take(conn, NOON + MINUTE, 10, MINUTE)) == []
     assert db.write_now(lambda conn: outbox.prune(conn, NOON)) == 0
     assert db.write_now(lambda conn: outbox.prune(conn, NOON + SECOND)) == 1
+
+
+def test_what_is_asked_all_the_time_is_made_before_anybody_waits_for_it(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = a_job()
+    add(db, job)
+    plan_run(db, job)
+    busy = (settling._jobs_to_lock, claiming._claimable_until)
+    for one in busy:  # as in a new process
+        monkeypatch.setattr(one, "_text", "")
+        monkeypatch.setattr(one, "_at_once", None)
+    db.read_now(prepared.make_all)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("made when it was needed")
+
+    monkeypatch.setattr(prepared, "spelled_out", refuse)
+    locked, due = busy
+    assert db.write_now(lambda conn: locked(conn, ids=[job.id]))[0][0] == job.id
+    assert not db.read_now(lambda conn: due(conn, ids=[job.id], until=NOON))
+
+
+def test_what_began_before_the_database_went_away_does_not_say_that_it_is_back() -> None:
+    """Its answer was on its way already."""
+    reach = Reach()
+    with capture_logs() as lines:
+        before = reach.failures
+        reach.failed(StoreDown("gone"))
+        reach.worked(before)
+        reach.failed(StoreDown("gone"))
+        assert [line["action"] for line in lines] == ["store.away"]
+        reach.worked(reach.failures)
+        reach.worked(before)
+    assert [(line["action"], line.get("failures")) for line in lines[1:]] == [("store.back", 2)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -17,54 +16,7 @@ from noonday.store.cursors import WiredConnection
 from noonday.store.database import CommitUnknown, Database, StoreDown
 from noonday.store.wires import Wire
 from tests.proxy import Proxy
-
-
-@pytest.fixture
-def wired(postgres_url: str) -> Iterator[WiredConnection]:
-    made = WiredConnection.connect(postgres_url).prepared()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def wire(wired: WiredConnection) -> Wire:
-    assert wired.wire is not None
-    return wired.wire
-
-
-class Server:
-    """What the server says of the session of a wire."""
-
-    def __init__(self, url: str, wired: WiredConnection) -> None:
-        self._url = url
-        self._pid = wired.info.backend_pid
-
-    def ask(self, query: Any) -> Any:
-        with psycopg.connect(self._url, autocommit=True) as other:
-            found = other.execute(query, (self._pid,)).fetchone()
-            return None if found is None else found[0]
-
-    @property
-    def state(self) -> Any:
-        return self.ask("SELECT state FROM pg_stat_activity WHERE pid = %s")
-
-    def end(self) -> None:
-        assert self.ask("SELECT pg_terminate_backend(%s, 5000)")
-
-
-@pytest.fixture
-def server(postgres_url: str, wired: WiredConnection) -> Server:
-    return Server(postgres_url, wired)
-
-
-def kept(url: str) -> Any:
-    with psycopg.connect(url, autocommit=True) as other:
-        return [
-            value for (value,) in other.execute("SELECT value FROM meta WHERE key LIKE 'wire%'").fetchall()
-        ]
-
-
-PUT = "INSERT INTO meta (key, value) VALUES (%s::TEXT, %s::TEXT)"
+from tests.store.wire_steps import PUT, Server, kept
 
 
 def test_nothing_goes_before_somebody_waits(wire: Wire, server: Server, postgres_url: str) -> None:

@@ -49,6 +49,7 @@ from noonday.engine.watcher import Watcher, WatcherConfig
 from noonday.engine.worker import Worker, WorkerConfig
 from noonday.engine.zones import Zones
 from noonday.ports import Leadership, Queue, Receiver, Silence, TargetRunner, Telemetry
+from noonday.store import prepared
 from noonday.store.database import Database
 from noonday.store.instances import DRAINED, DRAINING, RUNNING, Instance
 
@@ -102,10 +103,6 @@ class EngineConfig:
         return _COMPANY if self.timers else timedelta()
 
 
-def _no_domain(job: Job) -> str | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the actors need from outside."""
@@ -120,7 +117,7 @@ class Surroundings:
     leadership: Sequence[Leadership] = ()  # in order of preference; without any, it leads alone
     receiver: Receiver | None = None
     telemetry: Telemetry = field(default_factory=Silence)
-    domain_of: Callable[[Job], str | None] = _no_domain  # whose circuit breaker a job's calls go through
+    domain_of: Callable[[Job], str | None] = lambda _: None  # whose circuit breaker a job's calls go through
 
 
 def chance() -> float:
@@ -324,12 +321,12 @@ class Engine:
             found += [self.feeder] if streaming else []  # whoever leads no more keeps what it pledged
         if Role.WORKER in self.config.roles:
             found += [self.settler, self.leases, self.reporter, self.outputs, self.canceller, self.unparker]
-            found += [self.worker]
-            found += [self.gatherer, self.taker, self.acker] if streaming else []
+            found += [self.worker, *([self.gatherer, self.taker, self.acker] if streaming else [])]
         return found
 
     async def begin(self) -> None:
         """What must be true before the first claim."""
+        await self._around.db.read(prepared.make_all)
         if self.config.configured_id and Role.WORKER in self.config.roles:
             await self.recoverer.take_back(self.config.instance_id)
         await self.heartbeat.begin()

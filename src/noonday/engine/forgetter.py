@@ -24,6 +24,7 @@ class ForgetterConfig:
 
 class Forgetter(Actor):
     name = "forgetter"
+    head_start = 2.0
 
     def __init__(self, *, db: Database, clock: Clock, config: ForgetterConfig) -> None:
         super().__init__(clock=clock)

@@ -37,6 +37,7 @@ class Actor(ABC):
 
     name: ClassVar[str]
     gap: ClassVar[float] = 0.0  # seconds between two passes, however often it is woken
+    head_start: ClassVar[float] = 0.0  # seconds that others have before its first pass
     gate: Gate | None = None
 
     def __init__(self, *, clock: Clock, wake: asyncio.Event | None = None) -> None:
@@ -48,6 +49,7 @@ class Actor(ABC):
 
     async def run(self) -> None:
         troubles = Troubles(self.name, self.clock)
+        await asyncio.sleep(self.head_start)
         while True:
             if self.gate is not None:
                 await self.gate.wait()

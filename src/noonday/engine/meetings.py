@@ -12,10 +12,11 @@ from noonday.clock import Clock
 from noonday.engine.doubts import Doubts
 from noonday.engine.settler import Settler
 from noonday.ports import Claim
-from noonday.store.executions import ClaimOrder, Ends
+from noonday.store.executions import Ahead, ClaimOrder, Ends
 
 T = TypeVar("T")
 _LATELY: Final = 1.0  # seconds
+Settle = Callable[..., Ends]  # (connection, beside=what goes on meanwhile)
 
 
 class Meetings:
@@ -29,6 +30,7 @@ class Meetings:
         self._doubts = doubts
         self._settler = settler
         self._until = float("-inf")
+        self._behind_until = float("-inf")  # till then claims are made behind the ends that they take along
         self._ended: frozenset[str] = frozenset()  # jobs of which the newest claim has taken ends along
 
     def noted(self) -> None:
@@ -40,14 +42,18 @@ class Meetings:
         if self._ended and any(claim.job.id in self._ended for claim in claims):
             self.noted()
 
-    async def claim(self, order: ClaimOrder, work: Callable[[Connection], T]) -> T:
+    async def claim(
+        self, order: ClaimOrder, work: Callable[[Connection], T], ahead: Callable[[Connection], Ahead[T]]
+    ) -> T:
+        """By `work`, or by `ahead` if it takes ends along and their being written need not be waited for."""
         self._ended = frozenset()
         if self._clock.monotonic() >= self._until:
             return await self._doubts.claim(order, work)
         carried = self._settler.lend()
         if not carried:
             return await self._doubts.claim(order, work, serially=True)
-        both = partial(self._both, self._settler.work(carried), work)
+        behind = self._clock.monotonic() < self._behind_until
+        both = partial(self._both, self._settler.work(carried), work, None if behind else ahead)
         try:
             ends, made = await self._doubts.claim(order, both, serially=True)
         except BaseException:
@@ -59,6 +65,17 @@ class Meetings:
         return made
 
     def _both(
-        self, settle: Callable[[Connection], Ends], work: Callable[[Connection], T], conn: Connection
+        self,
+        settle: Settle,
+        work: Callable[[Connection], T],
+        ahead: Callable[[Connection], Ahead[T]] | None,
+        conn: Connection,
     ) -> tuple[Ends, T]:
-        return settle(conn), work(conn)
+        if ahead is None:
+            return settle(conn), work(conn)
+        beside = ahead(conn)
+        ends, made = settle(conn, beside=beside), beside.claims()
+        if made is None:
+            self._behind_until = self._clock.monotonic() + _LATELY
+            made = work(conn)
+        return ends, made

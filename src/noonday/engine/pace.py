@@ -17,15 +17,18 @@ class Pace:
         self._most = most
         self._average = _START
         self._known = False
+        self._eager = True  # as long as nothing is known: a backlog may wait for what the first runs tell
 
     def ran(self, seconds: float) -> None:
         self._known = True
-        weight = 0.5 if seconds > self._average else 0.3
+        weight = 0.5 if self._eager or seconds > self._average else 0.3
         self._average += (seconds - self._average) * weight
+        if self._eager:
+            self._eager = seconds <= _SOON / 2 and self.ahead < self._most
 
     def disappoint(self) -> None:
         """No slot became free as expected: begin to learn anew."""
-        self._average = _START
+        self._average, self._eager = _START, False
 
     @property
     def ahead(self) -> int:

@@ -31,6 +31,7 @@ class Pruner(Actor):
     """Looks for what is too much by reading alone: on SQLite all others who write would wait meanwhile."""
 
     name = "pruner"
+    head_start = 3.0
 
     def __init__(self, *, db: Database, clock: Clock, counters: Counters, config: PrunerConfig) -> None:
         super().__init__(clock=clock)

@@ -58,6 +58,7 @@ class Settler(Actor):
     ) -> None:
         super().__init__(clock=clock)
         self.chance = chance
+        self.settled: Callable[[int], None] = lambda _: None  # told how many are durable now
         self._db = db
         self._counters = counters
         self._breath = breath
@@ -82,8 +83,9 @@ class Settler(Actor):
         self._lent = True
         return list(islice(self._waiting, self._batch))
 
-    def work(self, batch: Sequence[_Waiting]) -> Callable[[Connection], Ends]:
-        """What makes these durable, all that somebody else does not stand in the way of."""
+    def work(self, batch: Sequence[_Waiting]) -> Callable[..., Ends]:
+        """What makes these durable, all that somebody else does not stand in the way of; given a connection,
+        and what goes on `beside`."""
         return partial(
             executions.settle_held,
             endings=[one.ending for one in batch],
@@ -152,6 +154,7 @@ class Settler(Actor):
             self._breath.draw()
         if not self._waiting:
             self._idle.set()
+        self.settled(len(batch))
 
     async def _commit(self, batch: Sequence[_Waiting]) -> Ends:
         self._committing = True

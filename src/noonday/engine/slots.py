@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 LONGEST_WAIT: Final = 1.0  # seconds that a claim may wait here for a slot before it is handed back
+_UNSETTLED: Final = 5  # claims' worth of ends that may wait to be durable: after a crash they run once more
 _IN_A_ROW: Final = 16  # runs in one task: then the event loop looks after everybody else
 _NO_DELIVERIES: Final[Mapping[ExecutionId, Delivery]] = {}
 
@@ -70,6 +71,7 @@ class Slots:
         self.hands = hands
         self._leases, self._runner, self._settler = hands.leases, hands.runner, hands.settler
         self._leases.leave = self._leave
+        self._settler.settled = self._settled
         self._telemetry = telemetry
         self.most = most  # in one claim
         self._pace = Pace(slots=size, most=most)
@@ -78,9 +80,11 @@ class Slots:
         self._ready: deque[Held] = deque()  # claimed, about to start
         self._coming = Coming(clock, self._come, hasten)
         self._reserved = 0
+        self._made_durable = 0  # ends, since the newest claim
         self._unclaimed = asyncio.Event()  # set while no claim is on its way
         self._unclaimed.set()
         self._asking: list[asyncio.Event] = []
+        self._patient: list[asyncio.Event] = []
         self._changed = asyncio.Event()
 
     @property
@@ -113,7 +117,15 @@ class Slots:
         if self.draining or (self._ready and len(self._ready) > ahead // 2):
             return 0
         free = self.size + ahead - len(self._running) - waiting - self._reserved
+        if len(self._settler) > _UNSETTLED * self.most:
+            free = min(free, self._made_durable - self._reserved)
         return max(0, min(free, self.most))
+
+    @property
+    def sated(self) -> bool:
+        """Is so much at hand that a claim for the little room there is may wait until there is more?"""
+        ahead, waiting = self._pace.ahead, len(self._ready) + self._coming.near
+        return waiting > ahead // 2 and self._room(ahead, waiting) < ahead // 4
 
     @property
     def claiming(self) -> bool:
@@ -135,10 +147,11 @@ class Slots:
                 self._unclaimed.set()
             self._offer_room()
 
-    def ask(self, wake: asyncio.Event) -> None:
-        """Wake me once there is room."""
-        if wake not in self._asking:
-            self._asking.append(wake)
+    def ask(self, wake: asyncio.Event, *, patient: bool = False) -> None:
+        """Wake me once there is room; who is patient, once it is more than a little."""
+        asking = self._patient if patient else self._asking
+        if wake not in asking:
+            asking.append(wake)
 
     def begin(
         self,
@@ -147,6 +160,7 @@ class Slots:
         deliveries: Mapping[ExecutionId, Delivery] = _NO_DELIVERIES,
     ) -> None:
         """Start them at their moments, as slots are free; `claimed_at`: monotonic, from before the claim."""
+        self._made_durable = 0
         held = self.hands.leases.hold(claims, claimed_at, deliveries)
         self._ready.extend(self._coming.add(held))
         if self.draining:
@@ -278,11 +292,22 @@ class Slots:
     def _vacate(self, held: Held) -> None:
         """The slot is free as soon as the attempt is over; its ending becomes durable meanwhile."""
         self._running.discard(held)
-        if self._asking:
+        if self._asking or self._patient:
             self._offer_room()
+
+    def _settled(self, ends: int) -> None:
+        """Where too many wait to be durable, as many may be claimed."""
+        self._made_durable += ends
+        self._offer_room()
 
     def _offer_room(self) -> None:
         if self._asking and self.room > 0:
-            for wake in self._asking:
-                wake.set()
-            self._asking.clear()
+            _wake(self._asking)
+        if self._patient and not self.sated and self.room > 0:
+            _wake(self._patient)
+
+
+def _wake(asking: list[asyncio.Event]) -> None:
+    for wake in asking:
+        wake.set()
+    asking.clear()

@@ -23,6 +23,7 @@ class SweeperConfig:
 
 class Sweeper(Actor):
     name = "sweeper"
+    head_start = 1.0
 
     def __init__(
         self,

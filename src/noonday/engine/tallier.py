@@ -26,6 +26,7 @@ class Tallier(Actor):
     """After an upgrade it goes through the whole past, batch by batch; then there is little to do."""
 
     name = "tallier"
+    head_start = 2.0
 
     def __init__(
         self, *, db: Database, clock: Clock, config: TallierConfig | None = None, fence: Fence = no_fence

@@ -17,6 +17,7 @@ class Unparker(Actor):
     """Only whoever would run a task can say that it is known: the leader may be no worker at all."""
 
     name = "unparker"
+    head_start = 1.0
 
     def __init__(
         self,

@@ -121,7 +121,8 @@ class Worker(Actor):
             lead=lead,
         )
         look = partial(executions.claim_and_look_ahead, order=order)
-        claims, next_at = await self._meetings.claim(order, look)
+        ahead = partial(executions.FrontAhead, order=order)
+        claims, next_at = await self._meetings.claim(order, look, ahead)
         self._meetings.looked_at(claims)
         self._crowds.seen(next_at)
         came_at = self.clock.monotonic()

@@ -118,15 +118,19 @@ class Answers(Protocol):
         all get those of `same`."""
         ...
 
-    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
-        """Two changes of different tables, neither of them empty, in one statement where that can be; nobody
-        waits for it."""
+    def change_both(self, one: Change, other: Change) -> Callable[[Connection], object]:
+        """Two changes of different tables, neither of them empty, in one statement where that can be: all but
+        sent. Nobody waits for it then."""
         ...
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
-    ) -> Collection[str]:
+    ) -> Asked:
         """As `change`, of rows whose `lease_token` is still the one given with their id; the ids of these."""
+        ...
+
+    def dispatch(self, conn: Connection) -> None:
+        """What nobody waits for yet goes to the database now, which works on it meanwhile."""
         ...
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:

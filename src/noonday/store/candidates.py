@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -30,6 +30,7 @@ from noonday.store.definitions import KEPT
 from noonday.store.dialects import Answers
 from noonday.store.execution_rows import COLUMNS, WAITING_COLUMNS, Waiting, read_fields
 from noonday.store.prepared import quick, spelled_out
+from noonday.store.shortcuts import Asked
 from noonday.store.tables import CLAIMABLE, HAS_STATE, WAITING, executions, jobs
 
 AGED_SHARE: Final = 1 / 8  # of each claim, for work of lower lanes that has waited too long
@@ -66,17 +67,33 @@ Heads = dict[Front, datetime | None]
 
 def next_available_at(conn: Connection, roads: tuple[Road, ...] = ALL_ROADS) -> datetime | None:
     """When the next execution becomes claimable; in the past if some are now."""
-    return _first(_heads(conn, roads))
+    return first_of(_heads(conn, roads))
 
 
-def _first(heads: Heads) -> datetime | None:
+def first_of(heads: Heads) -> datetime | None:
     return min((at for at in heads.values() if at is not None), default=None)
 
 
 def _heads(conn: Connection, roads: tuple[Road, ...]) -> Heads:
+    return ask_heads(conn, roads)()
+
+
+def ask_heads(conn: Connection, roads: tuple[Road, ...]) -> Callable[[], Heads]:
     """The earliest of each lane of each road: a few looks at the front of an index."""
     fronts, looks = _looks(roads)
-    return dict(zip(fronts, looks(conn)[0], strict=True))
+    asked = looks.ask(conn)
+    return lambda: dict(zip(fronts, asked.rows()[0], strict=True))
+
+
+def ask_front(conn: Connection, where: Front, until: datetime, limit: int) -> Asked:
+    """What waits there, held so that no other claimer gets it; whose jobs may be had is not asked."""
+    lane, road = where
+    return _front.ask(conn, lane=lane.value, road=road.value, now=until, count=limit)
+
+
+def ask_due_among(conn: Connection, ids: Collection[str], until: datetime) -> Asked:
+    """The same of these."""
+    return _due_among.ask(conn, ids=ids, now=until)
 
 
 @lru_cache
@@ -198,14 +215,13 @@ class Search:
 
     def next_at(self) -> datetime | None:
         """As `next_available_at`, after what was taken is decided."""
-        return _first(self.seen or _heads(self.conn, self.order.roads))
+        return first_of(self.seen or _heads(self.conn, self.order.roads))
 
     def these(self, ids: Collection[str]) -> list[Waiting]:
         """Those of them that are due and that nobody else holds, in the order in which they are served."""
         until = self.order.now + self.order.lead
-        found = [*map(Waiting._make, _due_among(self.conn, ids=ids, now=until))]
+        found = served(map(Waiting._make, ask_due_among(self.conn, ids, until).rows()))
         self._lock({one.job_id for one in found})
-        found.sort(key=lambda one: (one.lane, one.available_at))
         return [one for one in found if one.job_id in self.kept]
 
     def _look(self, where: Front, until: datetime, limit: int) -> dict[str, Waiting]:
@@ -228,7 +244,7 @@ class Search:
         elif self.blocked:
             rows = _front_beside(self.conn, **bounds, blocked=self.blocked)
         else:
-            rows = _front(self.conn, **bounds)
+            rows = ask_front(self.conn, where, until, limit).rows()
         return [*map(Waiting._make, rows)]
 
     def _lock(self, job_ids: set[str]) -> None:
@@ -248,6 +264,11 @@ class Search:
             mine = dialect.among(executions.c.job_id, orphans)
             ended = {"state": "cancelled", "detail": "there is no such job", "completed_at": self.order.now}
             self.conn.execute(update(executions).where(WAITING, mine).values(ended))
+
+
+def served(found: Iterable[Waiting]) -> list[Waiting]:
+    """In the order in which they are served."""
+    return sorted(found, key=lambda one: (one.lane, one.available_at))
 
 
 def _aged_share(wanted: int, now: datetime) -> int:

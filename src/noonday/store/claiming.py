@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
@@ -62,7 +62,7 @@ def _claim(search: Search) -> list[Claim]:
         wanted = search.order.limit - len(claims)
         candidates = search.take(wanted) if wanted > 0 else []
         if candidates:
-            claims += _Batch(conn=search.conn, order=search.order).decide(candidates, search.kept)
+            claims += Batch(conn=search.conn, order=search.order).decide(candidates, search.kept)
         if len(candidates) < wanted or not candidates:
             break
     return claims
@@ -82,9 +82,14 @@ def claim_these(conn: Connection, order: ClaimOrder, ids: Collection[ExecutionId
     wanted = [execution_id for execution_id in ids if may_be_id(conn, execution_id)]
     search = Search(conn=conn, order=order)
     candidates = search.these(wanted) if wanted else []
-    claims = _Batch(conn=conn, order=order).decide(candidates, search.kept) if candidates else []
+    claims = Batch(conn=conn, order=order).decide(candidates, search.kept) if candidates else []
+    return taken(conn, order, ids, claims)
+
+
+def taken(conn: Connection, order: ClaimOrder, ids: Collection[ExecutionId], claims: list[Claim]) -> Taken:
+    """What became of these, once those that may start are claimed."""
     claimed = {claim.execution.id for claim in claims}
-    left = [execution_id for execution_id in wanted if execution_id not in claimed]
+    left = [one for one in ids if one not in claimed and may_be_id(conn, one)]
     later = _claimable(conn, left, order.now + SOON) if left else {}
     done = [one for one in ids if one not in claimed and one not in later]
     return Taken(claims=claims, later=later, done=done)
@@ -114,7 +119,7 @@ class _Tally:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Batch:
+class Batch:
     """One batch of candidates and the rows that follow from the verdicts."""
 
     conn: Connection
@@ -125,6 +130,7 @@ class _Batch:
     failed: list[dict[str, Any]] = field(default_factory=list)
     stops: set[ExecutionId] = field(default_factory=set)
     idle: dict[str, Job] = field(default_factory=dict)  # jobs of which a turn may be left over
+    made: Callable[[Connection], object] | None = None  # what writes the claims, where it is known beforehand
 
     def decide(self, candidates: Sequence[Waiting], kept: Mapping[str, Sequence[Any]]) -> list[Claim]:
         concerned = dict.fromkeys(one.job_id for one in candidates)
@@ -145,8 +151,21 @@ class _Batch:
             elif one.available_at <= self.order.now and parents.settled_for(job.depends_on):
                 values = touched.get(one.id) or waiting_fields(one)
                 self._judge(job, values, tallies[one.job_id], parents, next(tokens))
-        self._write()
+        self.write()
         return self.claims
+
+    def start_all(self, candidates: Sequence[Waiting], known: Mapping[str, Job]) -> bool:
+        """Start them if all are of these jobs, of which any number may run, and nobody need be asked about
+        any of them; otherwise nothing is to be written."""
+        tallies = {job_id: _Tally(inf, certain_since(job, self.order.now)) for job_id, job in known.items()}
+        if not all(one.job_id in tallies and _certain(one, tallies[one.job_id]) for one in candidates):
+            return False
+        tokens = self._tokens(len(candidates))
+        first = first_attempts(self.order.now, self.order.lease_until, self.order.instance_id)
+        for one in candidates:
+            self._start_first(known[one.job_id], one, tallies[one.job_id], next(tokens), first)
+        self.made = self._both()
+        return True
 
     def _tokens(self, count: int) -> Iterator[str]:
         """Each with the mark of the claim, and chance enough that nobody guesses it."""
@@ -259,10 +278,11 @@ class _Batch:
     def _unreadable(self, execution_id: ExecutionId, error: RowError) -> None:
         self.failed.append({"id": execution_id, "error": f"the job's row cannot be read: {error}"})
 
-    def _write(self) -> None:
+    def write(self) -> None:
         dialect, now = dialects.of(self.conn), self.order.now
         if self.claims:
-            dialect.change_both(self.conn, self._begun(), self._locks())
+            change = self.made or self._both()
+            change(self.conn)
         skipped = {"state": "skipped", "skipped_count": 1, "completed_at": now, "enqueued_at": None}
         ended = [row | skipped for row in self.skips]
         dialect.update(self.conn, executions, ended)
@@ -275,6 +295,9 @@ class _Batch:
             rest(self.conn, {i: job for i, job in self.idle.items() if i not in begun}, now)
         if self.stops:
             ask_to_stop(self.conn, self.stops, "a newer run of the job", now)
+
+    def _both(self) -> Callable[[Connection], object]:
+        return dialects.of(self.conn).change_both(self._begun(), self._locks())
 
     def _begun(self) -> Change:
         begun = [claim.execution for claim in self.claims]
@@ -300,10 +323,10 @@ class _Batch:
     def _locks(self) -> Change:
         """The lock that other tools read on the job: the lease of its newest run."""
         newest = {claim.job.id: claim for claim in self.claims}
-        begun = [(one.job, one.execution) for one in newest.values()]
+        begun = {one.job.id: one.execution.started_at for one in self.claims if one.execution.attempt == 1}
         each: Columns = {
-            "lock_token": [one.lease_token for _, one in begun],
-            "last_run_at": [one.started_at if one.attempt == 1 else job.last_run_at for job, one in begun],
+            "lock_token": [one.execution.lease_token for one in newest.values()],
+            "last_run_at": [begun.get(job_id, one.job.last_run_at) for job_id, one in newest.items()],
         }
         return Change(jobs, [*newest], each, {"status": "running", "lock_acquired_at": self.order.now})
 

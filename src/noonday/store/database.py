@@ -148,12 +148,13 @@ class Database:
 
     def _try(self, engine: Engine, act: Callable[[Connection], T]) -> T:
         """Patiently; but while the database is known to be away, once: whoever waits for it comes again."""
+        before = self._reach.failures
         try:
-            result = patiently(engine, act, tries=1 if self._reach.away else TRIES)
+            result = patiently(engine, act, tries=1 if before else TRIES)
         except StoreDown as exc:
             self._reach.failed(exc)
             raise
-        self._reach.worked()
+        self._reach.worked(before)
         return result
 
     def _transact(

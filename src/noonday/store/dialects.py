@@ -44,7 +44,7 @@ from noonday.store import bulk, shortcuts
 from noonday.store.answers import Answers, Passes
 from noonday.store.bulk import Change, Columns, Values
 from noonday.store.jsontext import dumps, loads
-from noonday.store.shortcuts import NOTHING, Asked
+from noonday.store.shortcuts import NOTHING, Asked, Known
 
 __all__ = ["CHANNEL", "POSTGRES", "SQLITE", "Answers", "Postgres", "Sqlite", "of"]
 
@@ -144,13 +144,13 @@ class Sqlite:
             return NOTHING
         return shortcuts.heard(conn, *bulk.sqlite_change(table, (key, ids), each, same))
 
-    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
-        self.change(conn, *one)
-        self.change(conn, *other)
+    def change_both(self, one: Change, other: Change) -> Callable[[Connection], object]:
+        made = [bulk.sqlite_change(table, ("id", ids), each, same) for table, ids, each, same in (one, other)]
+        return lambda conn: [shortcuts.heard(conn, *each) for each in made]
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
-    ) -> Collection[str]:
+    ) -> Asked:
         # The few that are not held, all in one row: with each row the interpreter would change hands.
         query = (
             f"SELECT json_group_array(u.key) FROM json_each(?) AS u LEFT JOIN {table.name} AS t "  # noqa: S608
@@ -160,7 +160,10 @@ class Sqlite:
         held = [row_id not in lost for row_id in tokens]
         ids = list(compress(tokens, held))
         self.change(conn, table, ids, {name: [*compress(each[name], held)] for name in each}, same)
-        return ids
+        return Known([(row_id,) for row_id in ids])
+
+    def dispatch(self, conn: Connection) -> None:
+        pass  # it is done when it is asked for
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")
@@ -294,18 +297,22 @@ class Postgres:
             return NOTHING
         return shortcuts.ask(conn, *bulk.postgres_change(table, (key, ids), each, same))
 
-    def change_both(self, conn: Connection, one: Change, other: Change) -> None:
+    def change_both(self, one: Change, other: Change) -> Callable[[Connection], object]:
         first, values = bulk.postgres_change(one.table, ("id", one.ids), one.each, one.same)
         second, others = bulk.postgres_change(other.table, ("id", other.ids), other.each, other.same)
-        shortcuts.ask(conn, bulk.postgres_together(first, second), values + others)
+        sql = bulk.postgres_together(first, second)
+        return lambda conn: shortcuts.ask(conn, sql, values + others)
 
     def change_held(
         self, conn: Connection, table: Table, tokens: Mapping[str, str], each: Columns, same: Values
-    ) -> Collection[str]:
+    ) -> Asked:
         if not tokens:
-            return []
+            return NOTHING
         change = bulk.postgres_change(table, ("id", [*tokens]), each, same, [*tokens.values()])
-        return [row[0] for row in shortcuts.rows(conn, *change)]
+        return shortcuts.ask(conn, *change)
+
+    def dispatch(self, conn: Connection) -> None:
+        shortcuts.dispatch(conn)
 
     def increase(self, conn: Connection, table: Table, rows: Sequence[Values], tell: str) -> dict[str, Any]:
         columns = (*(name for name in rows[0] if name != "id"), "id")

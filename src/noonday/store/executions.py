@@ -17,14 +17,18 @@ from noonday.store.planning import plan, plan_due
 from noonday.store.reading import may_be_id
 from noonday.store.settling import Ending, Ends, settle, settle_held
 from noonday.store.tables import executions
+from noonday.store.turnover import Ahead, FrontAhead, TheseAhead
 from noonday.store.unplanning import unplan
 from noonday.store.waiting import rearm_dependants, rearm_waiting, unpark
 
 __all__ = [
+    "Ahead",
     "ClaimOrder",
     "Ending",
     "Ends",
+    "FrontAhead",
     "Taken",
+    "TheseAhead",
     "cancel_of_job",
     "claim",
     "claim_and_look_ahead",

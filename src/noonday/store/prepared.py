@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import (
     BindParameter,
@@ -24,7 +24,7 @@ from noonday.store import at_once, bulk, dialects, shortcuts
 from noonday.store.dialects import Answers
 from noonday.store.shortcuts import Asked, Heard
 
-__all__ = ["prepared", "quick", "spelled_out"]
+__all__ = ["make_all", "prepared", "quick", "spelled_out"]
 
 _PLACES: Final = re.compile(r"%\((\w+)\)s")
 
@@ -50,7 +50,10 @@ class quick:
     """As `prepared`, for what runs many times a second: the answer is all its rows. What is selected needs no
     more than the driver makes of it, and each parameter has a type. Who needs the answer only later asks."""
 
+    declared: ClassVar[list[quick]] = []
+
     def __init__(self, make: Callable[[Answers], Executable]) -> None:
+        self.declared.append(self)
         self._make = make
         self._prepared = prepared(make)
         self._at_once: at_once.Rows | None = None  # for SQLite, once it was asked for
@@ -63,17 +66,36 @@ class quick:
     def ask(self, conn: Connection, **values: Any) -> Asked:
         dialect = dialects.of(conn)
         if dialect.name == "sqlite":
-            if self._at_once is None:
-                self._at_once = at_once.Rows(spelled_out(self._make(dialect)), conn.dialect)
-            found = self._at_once.ask(conn, _with_lists(dialect, values))
+            found = self._rows(conn).ask(conn, _with_lists(dialect, values))
             return Heard(self._prepared(conn, **values)) if found is None else found
         if not self._text:
-            statement = spelled_out(self._make(dialect))
-            assert isinstance(statement, ClauseElement)
-            made = str(statement.compile(dialect=conn.dialect))
-            self._names = _PLACES.findall(made)
-            self._text = _PLACES.sub("%s", made)
+            self._spell(conn)
         return shortcuts.ask(conn, self._text, [_sent(values[name]) for name in self._names])
+
+    def made(self, conn: Connection) -> None:
+        """Ahead of its first use."""
+        if dialects.of(conn).name == "sqlite":
+            self._rows(conn)
+        elif not self._text:
+            self._spell(conn)
+
+    def _rows(self, conn: Connection) -> at_once.Rows:
+        if self._at_once is None:
+            self._at_once = at_once.Rows(spelled_out(self._make(dialects.of(conn))), conn.dialect)
+        return self._at_once
+
+    def _spell(self, conn: Connection) -> None:
+        statement = spelled_out(self._make(dialects.of(conn)))
+        assert isinstance(statement, ClauseElement)
+        made = str(statement.compile(dialect=conn.dialect))
+        self._names = _PLACES.findall(made)
+        self._text = _PLACES.sub("%s", made)
+
+
+def make_all(conn: Connection) -> None:
+    """All that run many times a second, so that the first to use them need not wait for it."""
+    for one in quick.declared:
+        one.made(conn)
 
 
 def _with_lists(dialect: Answers, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from noonday.store.prepared import quick
 from noonday.store.reading import RowError
 from noonday.store.rows import kept_from_row
 from noonday.store.settled_jobs import LOCKED, Ended, Lock, SettledJobs
-from noonday.store.shortcuts import NOTHING
+from noonday.store.shortcuts import NOTHING, Asked
 from noonday.store.tables import HAS_STATE, attempts, executions, jobs
 
 log = structlog.get_logger(__name__)
@@ -78,8 +78,27 @@ class Ends(NamedTuple):
     left: Set[ExecutionId] = frozenset()  # of jobs that somebody else holds: to be told again
 
 
+class Beside:
+    """What else goes on in the transaction of a settling: nothing."""
+
+    def ask(self) -> None:
+        """To be answered with the locks on the jobs."""
+
+    def locked(self, found: Mapping[str, Job | RowError]) -> None:
+        """These jobs are ours, and nothing is written yet."""
+
+    def work(self) -> None:
+        """While the database writes the ends."""
+
+
 def settle_held(
-    conn: Connection, endings: Sequence[Ending], now: datetime, chance: float = 0.0, *, wait: bool = True
+    conn: Connection,
+    endings: Sequence[Ending],
+    now: datetime,
+    chance: float = 0.0,
+    *,
+    wait: bool = True,
+    beside: Beside | None = None,
 ) -> Ends:
     """As `settle`, for endings told by those who ran them. Most runs succeed: of those only the tokens are
     compared.
@@ -90,18 +109,28 @@ def settle_held(
     told = {ending.execution_id: ending for ending in endings}
     if not told:
         return Ends(set())
-    settling = _begin(conn, told, now, wait)
+    beside = beside or Beside()
+    settling = _begin(conn, told, now, wait, beside)
     left = {one.execution_id for one in told.values() if settling.lacks(one)}
-    settling.judge(settling.succeed(one for one in told.values() if one.execution_id not in left), chance)
+    others = settling.succeed(one for one in told.values() if one.execution_id not in left)
+    beside.work()
+    settling.hear()
+    settling.judge(others, chance)
     settling.write()
     settled = {one.id for one in settling.succeeded} | {one.execution.id for one in settling.done}
     return Ends(settled, left)
 
 
 def _begin(
-    conn: Connection, told: Mapping[ExecutionId, Ending], now: datetime, wait: bool = True
+    conn: Connection,
+    told: Mapping[ExecutionId, Ending],
+    now: datetime,
+    wait: bool = True,
+    beside: Beside | None = None,
 ) -> _Settling:
     concerned = _concerned(conn, told)
+    beside = beside or Beside()
+    beside.ask()
     free = NOTHING if wait else _free_jobs.ask(conn, ids=concerned)
     edges = chains.below(conn, concerned)
     wanted = concerned | chains.followers(edges)
@@ -111,12 +140,14 @@ def _begin(
         rows = _jobs_to_lock(conn, ids=wanted)
     elif behind := wanted - concerned:
         rows = [*rows, *_free_jobs(conn, ids=behind)]
+    found = jobs_of(conn, rows)
+    beside.locked(found)
     waited_for = {e.outcome.domain for e in told.values() if isinstance(e.outcome, Deferred)}
     return _Settling(
         conn=conn,
         now=now,
         locks={row[0]: Lock._make(row[len(KEPT) :]) for row in rows},
-        jobs=_readable(conn, rows, now),
+        jobs=_readable(found, rows, now),
         edges=edges,
         held=breakers.holding(conn, waited_for),
         passed_by=_passed_by(wanted - {row[0] for row in rows}, edges) if passing else frozenset(),
@@ -169,12 +200,12 @@ def _running(conn: Connection, told: Mapping[ExecutionId, Ending]) -> list[Execu
     return [execution for execution in found if execution.lease_token == told[execution.id].token]
 
 
-def _readable(conn: Connection, rows: Sequence[Sequence[Any]], now: datetime) -> dict[str, Job]:
+def _readable(
+    found: Mapping[str, Job | RowError], rows: Sequence[Sequence[Any]], now: datetime
+) -> dict[str, Job]:
     """A run whose job became unreadable meanwhile still ends, only without retries."""
-    found = jobs_of(conn, rows)
-    if bad := [row for row in rows if isinstance(found.get(row[0]), RowError)]:
-        found |= {row[0]: _stand_in(row, now) for row in bad}
-    return cast(dict[str, Job], found)
+    stand_ins = {row[0]: _stand_in(row, now) for row in rows if isinstance(found.get(row[0]), RowError)}
+    return cast(dict[str, Job], {**found, **stand_ins})
 
 
 def _stand_in(row: Sequence[Any], now: datetime) -> Job:
@@ -231,6 +262,8 @@ class _Settling:
     edges: chains.Edges  # to those that depend on the jobs or follow them
     held: set[str]  # domains whose circuit breaker is not closed
     passed_by: Collection[str] = frozenset()  # jobs that somebody else holds, or one that follows them
+    told: _Successes = field(default_factory=lambda: _Successes([], {}, [], [], []))
+    changed: Asked = NOTHING  # those of them that were not stale, once it is known
     dead: set[str] = field(default_factory=set)  # tokens of leases that are over
     succeeded: list[Execution] = field(default_factory=list)  # as they were claimed
     done: list[Settlement] = field(default_factory=list)
@@ -243,8 +276,8 @@ class _Settling:
         return bool(self.passed_by) and (ending.claim is None or ending.claim.job.id in self.passed_by)
 
     def succeed(self, endings: Iterable[Ending]) -> dict[ExecutionId, Ending]:
-        """Of successes only the tokens are looked at, the others are still to be judged. Their rows tell of
-        the attempt as well: the history makes it of them."""
+        """Of successes only the tokens are looked at, in the database alone; the others are still to be
+        judged. Their rows tell of the attempt as well: the history makes it of them."""
         found, others = _Successes.among(endings, self.now)
         if found.runs:
             each: Columns = {
@@ -253,10 +286,16 @@ class _Settling:
                 "result": found.results,
             }
             dialect = dialects.of(self.conn)
-            held = set(dialect.change_held(self.conn, executions, found.tokens, each, _SUCCEEDED))
-            self.dead |= {found.tokens[execution_id] for execution_id in held}
-            self.succeeded = [one for one in found.runs if one.id in held]
+            self.changed = dialect.change_held(self.conn, executions, found.tokens, each, _SUCCEEDED)
+            dialect.dispatch(self.conn)
+            self.told = found
         return others
+
+    def hear(self) -> None:
+        """Which of the successes were not stale."""
+        held = {row[0] for row in self.changed.rows()}
+        self.dead |= {self.told.tokens[execution_id] for execution_id in held}
+        self.succeeded = [one for one in self.told.runs if one.id in held]
 
     def judge(self, told: Mapping[ExecutionId, Ending], chance: float) -> None:
         for place, execution in enumerate(_running(self.conn, told) if told else ()):

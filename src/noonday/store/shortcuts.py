@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection
 
-__all__ = ["NOTHING", "Asked", "Heard", "Known", "ask", "heard", "lay", "rows"]
+__all__ = ["NOTHING", "Asked", "Heard", "Known", "ask", "dispatch", "heard", "lay", "rows"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,12 @@ def ask(conn: Connection, sql: str, values: Sequence[Any] = ()) -> Asked:
     return _Sent(conn, sql, values)
 
 
+def dispatch(conn: Connection) -> None:
+    """What was asked goes now, though nobody waits for it: the server is at work meanwhile."""
+    if not conn.dispatch.before_cursor_execute:
+        _told(conn, None, lambda: _wire(conn.connection).dispatch())
+
+
 def rows(conn: Connection, sql: str, values: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
     return ask(conn, sql, values).rows()
 
@@ -42,19 +48,20 @@ class _Sent:
     def __init__(self, conn: Connection, sql: str, values: Sequence[Any]) -> None:
         self._conn = conn
         self._sql = sql
-        self._answer: Asked = self._told(lambda: _wire(conn.connection).send(sql, values))
+        self._answer: Asked = _told(conn, sql, lambda: _wire(conn.connection).send(sql, values))
 
     def rows(self) -> Sequence[Sequence[Any]]:
-        return self._told(self._answer.rows)
+        return _told(self._conn, self._sql, self._answer.rows)
 
     def count(self) -> int:
-        return self._told(self._answer.count)
+        return _told(self._conn, self._sql, self._answer.count)
 
-    def _told(self, act: Callable[[], T]) -> T:
-        try:
-            return act()
-        except Exception as exc:  # as the library tells it: is the connection gone, and with it all others?
-            self._conn._handle_dbapi_exception(exc, self._sql, None, None, None)
+
+def _told(conn: Connection, sql: str | None, act: Callable[[], T]) -> T:
+    try:
+        return act()
+    except Exception as exc:  # as the library tells it: is the connection gone, and with it all others?
+        conn._handle_dbapi_exception(exc, sql, None, None, None)
 
 
 def heard(conn: Connection, sql: str, values: Any) -> Asked:

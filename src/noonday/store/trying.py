@@ -38,8 +38,9 @@ class Reach:
         self._failures = 0
 
     @property
-    def away(self) -> bool:
-        return self._failures > 0
+    def failures(self) -> int:
+        """Since it answered for the last time."""
+        return self._failures
 
     def failed(self, exc: StoreDown) -> None:
         with self._lock:
@@ -48,13 +49,15 @@ class Reach:
         if first:
             log.error("the database is away", action="store.away", error=str(exc).split("\n", 1)[0])
 
-    def worked(self) -> None:
-        if not self._failures:
+    def worked(self, before: int) -> None:
+        """With so many failures when it began: what has begun before the last one says nothing of now."""
+        if not before:
             return
         with self._lock:
-            failures, self._failures = self._failures, 0
-        if failures:
-            log.info("the database is back", action="store.back", failures=failures)
+            if self._failures != before:
+                return
+            self._failures = 0
+        log.info("the database is back", action="store.back", failures=before)
 
 
 def patiently(engine: Engine, act: Callable[[Connection], T], tries: int = TRIES) -> T:

@@ -3,13 +3,14 @@
 A round trip takes several times as long as a small statement: both sides are put to sleep and woken, and the
 interpreter changes hands. So a statement is sent along with the next one whose answer somebody waits for: the
 begin of a transaction with its first statement, and its commit with the last one that only changes something.
+Or it is dispatched, and something else is done while the server works.
 """
 
 from __future__ import annotations
 
 import re
 import select
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -56,6 +57,10 @@ class Answer:
         """How many rows it concerned."""
         return self._known().command_tuples or 0
 
+    @property
+    def known(self) -> bool:
+        return self._result is not None
+
     def came(self, result: PGresult | None) -> bool:
         """Is it a good one?"""
         self._result = result
@@ -66,7 +71,7 @@ class Answer:
 
     def _known(self) -> PGresult:
         if self._result is None:
-            self._wire.receive()
+            self._wire.receive(self)
         assert self._result is not None, "its transaction failed before"
         return self._result
 
@@ -84,7 +89,8 @@ class Wire:
         self._socket = select.poll()
         self._socket.register(self._pg.socket, select.POLLIN)
         self._taken = False  # by us: the driver cannot use it
-        self._unread: list[Answer] = []
+        self._unsent: list[Answer] = []  # to what goes with whatever is waited for next
+        self._flights: deque[list[Answer]] = deque()  # to what went together, and nobody has read
         self._known: OrderedDict[str, _Statement] = OrderedDict()  # the least used first
         self._names = count(1)
 
@@ -101,6 +107,15 @@ class Wire:
             self._pg.send_query_params(statement.text, sent)
         return self._expected()
 
+    def dispatch(self) -> None:
+        """What was sent goes now, though nobody waits for it: the server works on it meanwhile, and what is
+        sent later is answered apart from it."""
+        if self._unsent:
+            self._flights.append(self._unsent)
+            self._unsent = []
+            self._pg.pipeline_sync()
+            self._flush()
+
     def commit(self) -> None:
         """Afterwards the transaction is over, whatever became of it."""
         if self._idle:
@@ -114,8 +129,9 @@ class Wire:
             raise
 
     def rollback(self) -> None:
-        with suppress(Error):  # of no use to anybody any more; if the connection is gone that is told again
-            self.receive()
+        while self._unsent or self._flights:
+            with suppress(Error):  # of no use to anybody any more; if the connection is gone it is told again
+                self.receive()
         if not self._idle:
             self._queue(b"ROLLBACK")
             self.receive()
@@ -131,26 +147,31 @@ class Wire:
         self._reader.set_pgresult(result)
         return self._reader.load_rows(0, result.ntuples, tuple)
 
-    def receive(self) -> None:
-        """Wait for the answers to all that was sent; raises what the first one that failed failed of."""
-        if not self._unread:
-            return
-        unread, self._unread = self._unread, []
-        self._pg.pipeline_sync()
-        self._flush()
+    def receive(self, wanted: Answer | None = None) -> None:
+        """Wait for this answer, or for those to all that was sent; raises what the first one that failed
+        failed of."""
+        if wanted is None or wanted in self._unsent:
+            self.dispatch()
         failed: list[PGresult | None] = []
-        for answer in unread:
+        while self._flights and not (wanted is not None and wanted.known):
+            failed += self._landed(self._flights.popleft())
+        if failed:
+            error = self._error(failed[0])
+            if isinstance(error, InvalidSqlStatementName):
+                self.forget()
+            raise error
+
+    def _landed(self, flight: Sequence[Answer]) -> list[PGresult | None]:
+        """What failed of it."""
+        failed: list[PGresult | None] = []
+        for answer in flight:
             result = self._next()
             if not answer.came(result):
                 failed.append(result)
             if result is not None:
                 self._next()  # nothing more of this one
         self._next()  # all of them were read
-        if failed:
-            error = self._error(failed[0])
-            if isinstance(error, InvalidSqlStatementName):
-                self.forget()
-            raise error
+        return failed
 
     def forget(self) -> None:
         """The server has no statements with names any more: somebody has discarded them."""
@@ -159,7 +180,8 @@ class Wire:
 
     @property
     def _idle(self) -> bool:
-        return not self._unread and self._pg.transaction_status == TransactionStatus.IDLE
+        nothing_sent = not self._unsent and not self._flights
+        return nothing_sent and self._pg.transaction_status == TransactionStatus.IDLE
 
     def _take(self) -> None:
         if not self._taken:
@@ -173,7 +195,7 @@ class Wire:
 
     def _expected(self, prepares: _Statement | None = None) -> Answer:
         answer = Answer(self, prepares)
-        self._unread.append(answer)
+        self._unsent.append(answer)
         return answer
 
     def _flush(self) -> None:
