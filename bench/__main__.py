@@ -116,7 +116,7 @@ def choice_of(words: Sequence[str] | None = None) -> tuple[Choice, argparse.Name
     )
     given = {
         name: getattr(told, name)
-        for name in ("rounds", "count", "workers", "burst", "seconds", "rates", "stored", "calls")
+        for name in ("rounds", "count", "workers", "burst", "seconds", "rates", "stored", "past", "calls")
         if getattr(told, name) is not None
     }
     return replace(base, sections=sections, families=families, **given), told
@@ -139,6 +139,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rates", type=_numbers, help="fires a second [50,1000,5000]")
     parser.add_argument("--seconds", type=int, help="of each rate [10]")
     parser.add_argument("--stored", type=_numbers, help="schedules in the database [1000], e.g. 1000,1000000")
+    parser.add_argument(
+        "--past", type=int, help="drain and fire once more with so many rows of history behind it [0]"
+    )
     parser.add_argument("--calls", type=int, help="of HTTP targets [5000]")
     parser.add_argument(
         "--environment",

@@ -27,15 +27,14 @@ def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
     many = f"{choice.added_at_once:,} at once"
     for peer in field.OUR_CLOCKS:
         singly = partial(_ours, stage, peer, choice.added, _one_by_one)
-        yield _subject(peer, "one by one", singly)
-        yield _subject(peer, many, partial(_ours, stage, peer, choice.added_at_once, _many_at_once))
+        yield Subject.of(SECTION, "one by one", peer, singly)
+        yield Subject.of(
+            SECTION, many, peer, partial(_ours, stage, peer, choice.added_at_once, _many_at_once)
+        )
     for peer in field.chosen(field.CLOCKS, choice.families & {"apscheduler"}):
-        yield _subject(peer, "one by one", partial(_theirs, stage, peer, min(choice.added, _MOST_OF_OTHERS)))
-
-
-def _subject(peer: field.Peer, case: str, take: Any) -> Subject:
-    role: Any = "ours" if peer.ours else "peer"
-    return Subject(section=SECTION, case=case, name=peer.name, role=role, keeps=peer.keeps, take=take)
+        yield Subject.of(
+            SECTION, "one by one", peer, partial(_theirs, stage, peer, min(choice.added, _MOST_OF_OTHERS))
+        )
 
 
 def _theirs(stage: Stage, peer: field.Peer, count: int) -> Values:

@@ -20,19 +20,13 @@ def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
         more = {"BENCH_CROWD": str(stored)}
         for peer in field.OUR_QUEUES:
             take = partial(harness.burst, stage, peer, count, more)
-            yield Subject(
-                section=SECTION, case=case, name=peer.name, role="ours", keeps=peer.keeps, take=take
-            )
+            yield Subject.of(SECTION, case, peer, take)
         if stored != choice.stored[0]:
             continue
         for peer in field.chosen(field.QUEUES, choice.families):
             if peer.takes_moments:
                 take = partial(harness.burst, stage, peer, count, {})
-                yield Subject(
-                    section=SECTION, case=case, name=peer.name, role="peer", keeps=peer.keeps, take=take
-                )
+                yield Subject.of(SECTION, case, peer, take)
         for peer in field.chosen(field.CLOCKS, choice.families):
             again = partial(harness.burst_of_schedules, stage, peer, count, 15 + count / 500)
-            yield Subject(
-                section=SECTION, case=case, name=peer.name, role="peer", keeps=peer.keeps, take=again
-            )
+            yield Subject.of(SECTION, case, peer, again)

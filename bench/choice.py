@@ -20,6 +20,7 @@ class Choice:
     rates: tuple[int, ...] = (50, 1000, 5000)
     seconds: int = 10  # of each rate
     stored: tuple[int, ...] = (1000,)  # schedules, for fires and burst
+    past: int = 0  # rows of history that ours has behind it in a further case of drain and fires
     added: int = 1000  # one by one
     added_at_once: int = 10_000
     calls: int = 5000

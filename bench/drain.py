@@ -7,10 +7,9 @@ the queue as theirs do, with as many fires that are yet to be planned, and with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
-from bench import limits
+from bench import limits, past
 from bench.choice import Choice
 from bench.figures import Subject
 from bench.peers import field, harness
@@ -24,20 +23,16 @@ KINDS = {"runs": WAITING, "plan": "fires yet to be planned", "once": "jobs that 
 def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
     for kind, case in KINDS.items():
         for ours in field.OUR_QUEUES:
-            of_kind = replace(ours, settings={**ours.settings, "BENCH_KIND": kind})
-            yield _subject(stage, of_kind, case, choice)
+            yield _subject(stage, ours.given(BENCH_KIND=kind), case, choice)
         if kind == "runs":
             for peer in field.chosen(field.QUEUES, choice.families):
                 yield _subject(stage, peer, case, choice)
         yield from limits.of_rows(SECTION, case, stage, choice.count)
+    for ours in field.OUR_QUEUES if choice.past else ():
+        later = ours.given(BENCH_KIND="runs", BENCH_PAST=str(choice.past))
+        yield _subject(stage, later, past.case_of(WAITING, choice.past), choice)
 
 
 def _subject(stage: Stage, peer: field.Peer, case: str, choice: Choice) -> Subject:
-    return Subject(
-        section=SECTION,
-        case=case,
-        name=peer.name,
-        role="ours" if peer.ours else "peer",
-        keeps=peer.keeps,
-        take=partial(harness.drain, stage, peer, choice.count, choice.workers),
-    )
+    take = partial(harness.drain, stage, peer, choice.count, choice.workers)
+    return Subject.of(SECTION, case, peer, take)

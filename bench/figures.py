@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bench.peers.field import Peer
 from bench.peers.stage import NoResult
 
 Role = Literal["ours", "peer", "limit"]
@@ -25,6 +26,11 @@ class Subject:
     take: Callable[[], Values]  # raises NoResult
     keeps: str = ""
     beside: str = "noonday, PostgreSQL"  # which of ours it is compared with
+
+    @classmethod
+    def of(cls, section: str, case: str, peer: Peer, take: Callable[[], Values]) -> Subject:
+        role: Role = "ours" if peer.ours else "peer"
+        return cls(section=section, case=case, name=peer.name, role=role, keeps=peer.keeps, take=take)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ def _scale(figures: Sequence[Figure]) -> Iterator[Goal]:
         if one.section == "adding" and one.case == "10,000 at once":
             yield from _at_most(f"{one.name}, adding {one.case}: seconds", one.values["took_s"], 5.0)
     yield from _unchanged(figures)
+    yield from _after_years(figures)
     for name in (POSTGRES, SQLITE):
         few, many = (find(figures, "start", name, f"{n:,} stored") for n in (1000, 1_000_000))
         if few and many:
@@ -80,13 +81,22 @@ def _unchanged(figures: Sequence[Figure]) -> Iterator[Goal]:
     """The same measure with the fewest and with the most schedules stored, in the order of the run."""
     same: dict[tuple[str, str, str], list[Figure]] = {}
     for one in figures:
-        if one.role == "ours" and one.section in {"fires", "burst"} and one.rounds:
-            same.setdefault((one.section, one.name, one.case.rpartition(", ")[0]), []).append(one)
+        what, _, much = one.case.rpartition(", ")
+        if one.role == "ours" and one.rounds and what and much.endswith(" stored"):
+            same.setdefault((one.section, one.name, what), []).append(one)
     for (_, name, what), found in same.items():
         if len(found) > 1:
-            times = ratio(found[0], found[-1])
             words = f"{name}, {what}: {found[-1].case.rpartition(', ')[2]} beside the fewest"
-            yield from _at_most(words, times, 1.5)
+            yield from _at_most(words, ratio(found[0], found[-1]), 1.5)
+
+
+def _after_years(figures: Sequence[Figure]) -> Iterator[Goal]:
+    """The same measure with nothing and with a long history behind it."""
+    for one in figures:
+        what, _, much = one.case.rpartition(", ")
+        before = find(figures, one.section, one.name, what)
+        if one.role == "ours" and one.rounds and much.endswith(" past") and before:
+            yield from _at_most(f"{one.name}, {what}: {much} beside none", ratio(before, one), 1.5)
 
 
 def _cost(figures: Sequence[Figure]) -> Iterator[Goal]:

@@ -24,9 +24,7 @@ def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
     for peer in field.OUR_QUEUES:
         if "BENCH_SQLITE" not in peer.settings:
             take = partial(_ours, stage, peer, choice.calls)
-            yield Subject(
-                section=SECTION, case=case, name=peer.name, role="ours", keeps=peer.keeps, take=take
-            )
+            yield Subject.of(SECTION, case, peer, take)
     alone = partial(_alone, choice.calls)
     yield Subject(section=SECTION, case=case, name="noonday, the target alone", role="ours", take=alone)
     yield Subject(

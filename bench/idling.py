@@ -16,11 +16,5 @@ STORED = 1000
 
 def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
     for peer in (*field.OUR_CLOCKS, *field.chosen(field.CLOCKS, choice.families)):
-        yield Subject(
-            section=SECTION,
-            case=f"{STORED:,} stored, none due",
-            name=peer.name,
-            role="ours" if peer.ours else "peer",
-            keeps=peer.keeps,
-            take=partial(harness.idle, stage, peer, STORED, choice.idle_seconds),
-        )
+        take = partial(harness.idle, stage, peer, STORED, choice.idle_seconds)
+        yield Subject.of(SECTION, f"{STORED:,} stored, none due", peer, take)

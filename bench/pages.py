@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Iterable
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from httpx2 import ASGITransport, AsyncClient
 
-from bench import crowd
+from bench import crowd, past
 from bench.figures import Figure
 from noonday.api.app import create_app
 from noonday.api.services import ApiServices
 from noonday.clock import SystemClock
 from noonday.control.system import LocalStatus
-from noonday.engine.tallier import Tallier, TallierConfig
-from noonday.ids import new_id
 from noonday.store import migrate
-from noonday.store.columns import instant_text
 from noonday.store.database import Database
 from noonday.web import routes
 
@@ -44,7 +39,6 @@ PATHS: Final = (
 )
 OF_A_JOB: Final = ("/ui/jobs/crowd-7", "/ui/jobs/crowd-7/runs")
 _ROUNDS: Final = 5
-_SPAN: Final = timedelta(days=7)
 
 
 def figures(jobs: int, rows: int) -> list[Figure]:
@@ -75,24 +69,14 @@ def _values(full: tuple[float, float], empty: tuple[float, float]) -> dict[str, 
 
 
 def _filled(folder: str, name: str, jobs: int = 0, rows: int = 0) -> str:
-    """A database whose leader has been at work: what is past is tallied."""
-    path = Path(folder) / f"{name}.db"
-    url = f"sqlite:///{path}"
+    url = f"sqlite:///{Path(folder) / name}.db"
     migrate.upgrade(url)
     if jobs:
         db = Database(url)
         crowd.add(db, jobs)
-        _add_history(path, rows)
-        asyncio.run(_tally(db))
         db.close_now()
+        past.add(url, rows)
     return url
-
-
-async def _tally(db: Database) -> None:
-    config = TallierConfig()
-    tallier = Tallier(db=db, clock=SystemClock(), config=config)
-    while await tallier.run_once() != config.every:
-        pass
 
 
 async def _timed(url: str, paths: Iterable[str]) -> dict[str, tuple[float, float]]:
@@ -117,23 +101,3 @@ async def _looks(client: AsyncClient, path: str) -> tuple[float, float]:
         assert answer.status_code == 200, f"{path}: {answer.status_code}"
         spent.append(time.process_time() - start)
     return spent[0], statistics.median(spent[1:])
-
-
-def _add_history(path: Path, rows: int) -> None:
-    """Ended runs, spread evenly over the jobs and the last week, in order of time."""
-    with sqlite3.connect(path) as connection:
-        jobs = [row[0] for row in connection.execute("select id from jobs")]
-        now = SystemClock().now()
-
-        def made(number: int) -> tuple[object, ...]:
-            at = now - _SPAN * ((rows - number) / rows)
-            text, end = instant_text(at), instant_text(at + timedelta(seconds=1 + number % 50))
-            state = "failed" if number % 40 == 0 else "completed"
-            return (new_id(at), jobs[number % len(jobs)], text, state, number, text, text, end, text)
-
-        connection.executemany(
-            "insert into executions (id, job_id, cause, scheduled_for, state, number, claimed_at, started_at,"
-            " completed_at, created_at) values (?, ?, 'schedule', ?, ?, ?, ?, ?, ?, ?)",
-            map(made, range(rows)),
-        )
-    connection.close()

@@ -18,11 +18,5 @@ def subjects(stage: Stage, choice: Choice) -> Iterator[Subject]:
     for stored in choice.started_with:
         peers = field.chosen(field.CLOCKS, choice.families) if stored <= _MOST_OF_OTHERS else ()
         for peer in (*field.OUR_CLOCKS, *peers):
-            yield Subject(
-                section=SECTION,
-                case=f"{stored:,} stored",
-                name=peer.name,
-                role="ours" if peer.ours else "peer",
-                keeps=peer.keeps,
-                take=partial(harness.first_fire, stage, peer, stored),
-            )
+            take = partial(harness.first_fire, stage, peer, stored)
+            yield Subject.of(SECTION, f"{stored:,} stored", peer, take)

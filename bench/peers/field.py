@@ -17,6 +17,9 @@ class Peer:
     takes_moments: bool = True  # may a task of its queue be due later?
     adds_a_second: float = 250.0  # tasks at the very least, also on a slow machine
 
+    def given(self, **settings: str) -> Peer:
+        return replace(self, settings={**self.settings, **settings})
+
     @property
     def family(self) -> str:
         """The word by which it is chosen on the command line."""

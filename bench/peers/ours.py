@@ -15,7 +15,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
-from bench import crowd
+from bench import crowd, past
 from bench.peers.marks import FOLDER, PG, REDIS, empty_redis
 from noonday.cli.benching import filling, measures
 from noonday.domain.execution import Execution
@@ -28,9 +28,11 @@ _SQLITE = os.environ.get("BENCH_SQLITE")
 _STREAMS = bool(os.environ.get("BENCH_STREAMS"))
 _ROLES = os.environ.get("BENCH_ROLES", "scheduler,worker")
 _CROWD = int(os.environ.get("BENCH_CROWD", "0"))
+_PAST = int(os.environ.get("BENCH_PAST", "0"))
+_WITH_A_PAST = 1000  # jobs, where there is no crowd
 _NAME = "noonday_bench"
-_MODEL = f"{_NAME}_{_CROWD}"
-_FILE = FOLDER / f"model_{_CROWD}.db"
+_MODEL = f"{_NAME}_{_CROWD}_{_PAST}"
+_FILE = FOLDER / f"model_{_CROWD}_{_PAST}.db"
 _PREFIX = "crawler"  # the default of SCHEDULER_QUEUE_PREFIX
 
 
@@ -43,7 +45,7 @@ KIND = filling.Kind(version=2 if _STREAMS else 1, target=PythonTarget(task="noth
 
 
 def prepare() -> None:
-    """The model of every fresh database, made once: migrated, with a crowd of schedules that sleep."""
+    """The model of every fresh database, made once: migrated, with schedules that sleep and their past."""
     if _SQLITE:
         if not _FILE.exists():
             _fill(f"sqlite:///{_FILE}")
@@ -54,7 +56,7 @@ def prepare() -> None:
             _tell(connection, "create database {}", _MODEL)
             _fill(_on_server(_MODEL))
             with psycopg.connect(_on_server(_MODEL), autocommit=True) as filled:
-                filled.execute("vacuum analyze jobs")
+                filled.execute("vacuum analyze")
 
 
 def fresh() -> None:
@@ -78,10 +80,12 @@ def _tell(connection: psycopg.Connection[tuple[object, ...]], statement: Literal
 
 def _fill(url: str) -> None:
     migrate.upgrade(url)
-    if _CROWD:
+    if _CROWD or _PAST:
         db = Database(url)
-        crowd.add(db, _CROWD)
+        crowd.add(db, _CROWD or _WITH_A_PAST)
         db.close_now()
+    if _PAST:
+        past.add(url, _PAST)
 
 
 def store(made: Iterable[Job], runs: Sequence[Execution] = ()) -> None:
