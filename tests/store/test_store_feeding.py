@@ -21,7 +21,20 @@ from noonday.store.executions import ClaimOrder
 from noonday.store.notices import WORK
 from tests.factories import LEASE, NOON, a_job, an_execution, an_id
 from tests.store.feeding_steps import ALLOW, claim_these, enqueued, held, on_streams, unfed
-from tests.store.store_steps import MINUTE, OK, SECOND, add, claim, end, ending, look, plan, settle
+from tests.store.store_steps import (
+    MINUTE,
+    OK,
+    SECOND,
+    add,
+    analyse,
+    as_new,
+    claim,
+    end,
+    ending,
+    look,
+    plan,
+    settle,
+)
 from tests.store.test_store_indexes import explained, no_full_scan
 
 
@@ -239,9 +252,9 @@ def full(db: Database, request: pytest.FixtureRequest) -> Database:
         executions.plan(conn, [*done, *fed], {row.id for row in fed})
         executions.plan(conn, [an_execution(job=busy, road=Road.STREAMS)])
 
-    db.write_now(fill)
+    as_new(db).write_now(fill)
     if request.param == "analysed" or db.dialect == "postgresql":
-        db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+        analyse(db)
     return db
 
 

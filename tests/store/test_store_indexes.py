@@ -21,7 +21,7 @@ from noonday.store.history import ExecutionFilter
 from noonday.store.open_runs import open_runs
 from noonday.store.releasing import ask_to_stop
 from tests.factories import LEASE, NOON, a_job, a_timing, an_execution
-from tests.store.store_steps import MINUTE, SECOND, add, claim, ending, plan
+from tests.store.store_steps import MINUTE, SECOND, add, analyse, as_new, claim, ending, plan
 
 ROWS = 3_000
 
@@ -70,12 +70,9 @@ def full(db: Database, request: pytest.FixtureRequest) -> Database:
         ahead = [an_execution(job=job, scheduled_for=NOON + MINUTE, lane=Lane.HIGH) for job in quiet]
         executions.plan(conn, [*done, *ahead, an_execution(job=busy)])
 
-    def analyse(conn: Connection) -> None:
-        conn.exec_driver_sql("ANALYZE")
-
-    db.write_now(fill)
+    as_new(db).write_now(fill)
     if request.param == "analysed" or db.dialect == "postgresql":
-        db.write_now(analyse)
+        analyse(db)
     return db
 
 
@@ -109,7 +106,7 @@ def test_due_uses_its_partial_index(full: Database) -> None:
 def test_what_was_just_added_is_planned_along_the_index(postgres_db: Database) -> None:
     """Nobody has counted it yet, and most of it is due: PostgreSQL would rather read and sort it all."""
     made = [a_job(next_run_at=NOON + n * SECOND / 1000) for n in range(3000)]
-    postgres_db.write_now(lambda conn: jobs.add_many(conn, made))
+    as_new(postgres_db).write_now(lambda conn: jobs.add_many(conn, made))
 
     def look(conn: Connection) -> None:
         found = jobs.due(conn, NOON + MINUTE, 100)
@@ -132,7 +129,7 @@ def test_zones_in_use_are_found_by_their_index(full: Database) -> None:
     zoned = [a_job(timing=a_timing(timezone=zone)) for zone in ("Asia/Tokyo", "Europe/Berlin") * 300]
     full.write_now(lambda conn: jobs.add_many(conn, zoned))
     if full.dialect == "postgresql":
-        full.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+        analyse(full)
     (told,) = explained(full, zones.in_use)
     assert "jobs_zone_idx" in told
     assert "Seq Scan on jobs" not in told
@@ -226,10 +223,10 @@ def test_the_plans_of_due_jobs_are_written_without_a_scan(full: Database, alike:
 
 def test_what_is_known_by_its_id_is_not_searched_among_all_that_runs(postgres_db: Database) -> None:
     """As it grew: the statistics tell of a table in which hardly anything ever ran."""
-    db = postgres_db
+    db = as_new(postgres_db)
     job = a_job(overlapping=OverlapPolicy(overlap=Overlap.ALLOW))
     add(db, job)
-    db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    analyse(db)
     plan(db, *(an_execution(job=job, scheduled_for=NOON - n * SECOND / 10) for n in range(600)))
     held = {one.execution.id: one.execution.lease_token or "" for one in claim(db, limit=600)}
     assert len(held) == 600
@@ -250,10 +247,10 @@ def test_what_is_open_of_jobs_is_not_searched_among_all_that_is_queued(
     postgres_db: Database, next_run_at: datetime | None
 ) -> None:
     """As it grew: the statistics tell of a table in which hardly anything ever waited."""
-    db = postgres_db
+    db = as_new(postgres_db)
     made = [a_job(next_run_at=next_run_at) for _ in range(300)]
     add(db, *made)
-    db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    analyse(db)
     plan(db, *(an_execution(job=job, scheduled_for=NOON + n * SECOND) for job in made for n in range(5)))
     of: dict[str, Job] = {job.id: job for job in made[:100]}
     told = explained(db, lambda conn: facts.open_work(conn, of))[0]

@@ -20,6 +20,7 @@ from noonday.store.jobs import JobFilter
 from noonday.store.tables import executions as table
 from noonday.store.tables import jobs as job_table
 from tests.factories import NOON, a_job, an_execution
+from tests.store.store_steps import analyse, as_new
 
 MINUTE = timedelta(minutes=1)
 
@@ -62,17 +63,14 @@ def test_no_jobs_have_no_runs(db: Database) -> None:
 
 def test_it_reads_the_end_of_an_index_for_each_job_and_no_more(db: Database) -> None:
     """Whatever the history holds: with enough rows a plan that reads them all would be told."""
-    add(db, job := a_job())
+    add(as_new(db), job := a_job())
     rows = [
         executions_row(job.id, number) | {"id": f"00000000-0000-7000-8000-{number:012d}"}
         for number in range(3_000)
     ]
 
-    def fill(conn: Any) -> None:
-        conn.execute(insert(table), rows)
-        conn.execute(text("ANALYZE"))
-
-    db.write_now(fill)
+    db.write_now(lambda conn: conn.execute(insert(table), rows))
+    analyse(db)
     seen: list[str] = []
 
     def look(conn: Any) -> None:

@@ -29,6 +29,7 @@ from noonday.store.tables import executions
 from noonday.store.tables import jobs as jobs_table
 from noonday.store.tallies import SLOT, Counted, Width
 from tests.factories import NOON, a_job, an_execution
+from tests.store.store_steps import analyse, as_new
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -308,7 +309,7 @@ def plans_of(conn: Connection) -> Iterator[list[str]]:
 
 
 def test_postgres_reads_no_more_of_the_executions_than_it_must(postgres_db: Database) -> None:
-    ours = postgres_db.write_now(lambda conn: jobs.add(conn, a_job()))
+    ours = as_new(postgres_db).write_now(lambda conn: jobs.add(conn, a_job()))
     past = Past(postgres_db, ours, ours)
 
     def fill(conn: Connection) -> None:
@@ -319,7 +320,7 @@ def test_postgres_reads_no_more_of_the_executions_than_it_must(postgres_db: Data
         )
 
     postgres_db.write_now(fill)
-    postgres_db.write_now(lambda conn: conn.exec_driver_sql("ANALYZE"))
+    analyse(postgres_db)
     past.tally(limit=5000)
     looks: list[Callable[[Connection], Any]] = [
         lambda conn: tallies.counted(conn, AGO, NOON, Width.HOUR),
