@@ -177,6 +177,7 @@ class TestNumbersOutOfOrder:
 
             def slowly(conn: Connection) -> None:
                 events.append(conn, [news("job.paused")])
+                conn.execute(text("SELECT 1"))  # whoever waits for this has its number
                 loop.call_soon_threadsafe(first_in.set)
                 asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(PATIENCE)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI, WebSocket
+from fastapi import APIRouter, Depends, FastAPI, WebSocket
 from fastapi.routing import APIRoute
 
 from noonday.api.app import create_app
@@ -163,6 +163,23 @@ def test_a_route_that_names_no_right_does_not_start() -> None:
     with pytest.raises(AssertionError, match="/api/forgotten names no right"):
         checked(app.routes)
     assert [type(route) for route in api_routes(app.routes)] == [APIRoute] * 3
+
+
+def test_a_route_that_would_wait_for_a_thread_does_not_start() -> None:
+    """FastAPI calls plain functions in one: two changes of hands for what takes a microsecond."""
+
+    async def fine() -> None:
+        raise AssertionError("nobody gets here")
+
+    def plain() -> None:
+        raise AssertionError("nobody gets here")
+
+    app = FastAPI(openapi_url=None)
+    app.add_api_route("/fine", fine, dependencies=[open_to_all])
+    checked(app.routes)
+    app.add_api_route("/slow", fine, dependencies=[open_to_all, Depends(plain)])
+    with pytest.raises(AssertionError, match="/slow waits for a thread to call"):
+        checked(app.routes)
 
 
 def test_a_route_that_cannot_name_a_right_does_not_start() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from noonday.domain.job import Job, Trigger
 from noonday.domain.schedule import Event
 from noonday.engine.triggers import Triggers
 from noonday.ports import Message, Silence
+from noonday.store import channels
 from noonday.store.database import CommitUnknown, Database
 from noonday.testing import ManualInstance
 
@@ -107,6 +109,31 @@ async def test_one_that_leads_no_more_starts_nothing_and_hangs_up(scheduler: Man
     with pytest.raises(asyncio.CancelledError):  # it waits to be elected
         await triggers.run_once()
     assert receiver.followed == set()
+
+
+async def test_changes_that_are_told_close_together_are_looked_at_once(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+
+    def counted(conn: object) -> dict[str, int]:
+        nonlocal looks
+        looks += 1
+        return {}
+
+    monkeypatch.setattr(channels, "wanted", counted)
+    triggers = listening(scheduler, Script(), Reign(), Fired())
+    await triggers.run_once()
+    for number in range(5):
+        await event_job(scheduler, f"job-{number}")
+        await triggers.wake.wait()  # until the commit was heard of
+        triggers.wake.clear()
+        wish = await triggers.run_once()
+        assert timedelta() <= cast(timedelta, wish) <= timedelta(seconds=0.1)
+    assert looks == 1
+    scheduler.clock.advance(seconds=0.1)
+    assert await triggers.run_once() == timedelta(minutes=1)
+    assert looks == 2
 
 
 async def test_messages_wait_here_while_the_database_is_away(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import iscoroutinefunction
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
@@ -76,11 +77,18 @@ def api_routes(routes: Sequence[Any]) -> Iterator[APIRoute]:
 
 
 def checked(routes: Sequence[Any]) -> None:
-    """Default deny: an API with a route that names no right, or that cannot name one, does not start."""
+    """Default deny: an API with a route that names no right, or that cannot name one, does not start. Nor one
+    with a route that would wait for threads: plain functions are called in them."""
     for context in iter_route_contexts(routes):
         route = context.original_route
         if not isinstance(route, APIRoute) or not right_of(route):
             raise AssertionError(f"{getattr(route, 'path', route)} names no right")
+        if plain := [call for call in _calls(route.dependant) if not _awaited(call)]:
+            raise AssertionError(f"{route.path} waits for a thread to call {plain}")
+
+
+def _awaited(call: Any) -> bool:
+    return iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__)
 
 
 def _calls(dependant: Dependant) -> Iterator[Any]:

@@ -151,7 +151,7 @@ class Services:
         self.events.close()
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     found: Services = request.app.state.services
     return found
 
@@ -159,6 +159,6 @@ def _services(request: Request) -> Services:
 Ask = Annotated[Services, Depends(_services)]
 
 
-def v2_is_on(ask: Ask) -> None:
+async def v2_is_on(ask: Ask) -> None:
     if not ask.v2_enabled:
         raise Unavailable("version 2 is switched off here; set SCHEDULER_V2_ENABLED=true")

@@ -22,7 +22,9 @@ from noonday.store.notices import JOBS
 log = structlog.get_logger(__name__)
 
 _WAIT = timedelta(milliseconds=500)  # for messages, before it looks up from them
-_LOOK_AGAIN = timedelta(minutes=1)
+_LOOK_AGAIN = 60.0  # seconds
+_TOGETHER = 0.1  # seconds: what is told of jobs close together is looked at once
+_AT_ONCE = float("-inf")
 _MOST_MESSAGES = 500
 _MOST_ROWS = 2_000  # in one transaction
 
@@ -44,8 +46,8 @@ class Triggers(Actor):
         self._receiver = receiver
         self._telemetry = telemetry
         self._elector = elector
-        self._seen = -1  # of the notices; nothing was read yet
-        self._read_at = 0.0
+        self._seen = 0  # of the notices
+        self._read_at = _AT_ONCE
         self._jobs: dict[str, int] = {}  # per channel that is followed
         self._waiting: deque[Message] = deque()
 
@@ -60,11 +62,10 @@ class Triggers(Actor):
             await self._hang_up()
             await self._elector.wait()
         try:
-            old = self.clock.monotonic() - self._read_at >= _LOOK_AGAIN.total_seconds()
-            if old or self._seen != self._notices.told:
+            if self._look_in() <= 0:
                 await self._follow()
             if not self._jobs:
-                return _LOOK_AGAIN
+                return timedelta(seconds=max(self._look_in(), 0.0))
             if not self._waiting:
                 self._waiting.extend(await self._receiver.take(_MOST_MESSAGES, _WAIT))
             while self._waiting:
@@ -73,9 +74,14 @@ class Triggers(Actor):
             await self._hang_up()
             raise
         except Exception:
-            self._seen = -1  # whatever it was, look at the channels anew
+            self._read_at = _AT_ONCE  # whatever it was, look at the channels anew
             raise
         return timedelta()
+
+    def _look_in(self) -> float:
+        """Seconds until it has to know the channels anew."""
+        since = self.clock.monotonic() - self._read_at
+        return (_LOOK_AGAIN if self._seen == self._notices.told else _TOGETHER) - since
 
     async def _follow(self) -> None:
         told = self._notices.told
@@ -88,7 +94,7 @@ class Triggers(Actor):
     async def _hang_up(self) -> None:
         self._waiting.clear()
         self._jobs = {}
-        self._seen = -1
+        self._read_at = _AT_ONCE
         await self._receiver.close()
 
     def _batch(self) -> list[Message]:

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
-from noonday.store import bulk, dialects
+from noonday.store import bulk, dialects, shortcuts
 from noonday.store.bulk import Values
+from noonday.store.shortcuts import Asked
 
 __all__ = ["insert_alike"]
 
 _MANY: Final = 8  # rows; of fewer each statement would be another one
 
 
-def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None:
+def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> Asked:
     """As `insert`."""
     if len(rows) < _MANY or dialects.of(conn) is not dialects.POSTGRES:
-        dialects.of(conn).insert(conn, table, rows)
-        return
+        return dialects.of(conn).insert(conn, table, rows)
     columns = tuple(rows[0])
     made = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
     shared: dict[str, Any] = {}
@@ -33,7 +33,6 @@ def insert_alike(conn: Connection, table: Table, rows: Sequence[Values]) -> None
         elif values[0] is not None or table.c[name].server_default is not None:  # else it is empty anyway
             shared[name] = values[0]
     if not single:
-        dialects.of(conn).insert(conn, table, rows)
-        return
+        return dialects.of(conn).insert(conn, table, rows)
     sql = bulk.postgres_insert(table, (*shared,), (*single,))
-    conn.exec_driver_sql(sql, (*shared.values(), *map(bulk.array_text, single.values())))
+    return shortcuts.ask(conn, sql, (*shared.values(), *map(bulk.array_text, single.values())))

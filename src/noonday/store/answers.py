@@ -102,8 +102,9 @@ class Answers(Protocol):
 
     def insert(
         self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
-    ) -> int:
-        """Insert in bulk; with `unique`, rows whose slot is taken are left out. Returns how many went in."""
+    ) -> Asked:
+        """Insert in bulk; with `unique`, rows whose slot is taken are left out. Its count: how many went in.
+        As of changes, nobody waits for it who does not ask."""
         ...
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:

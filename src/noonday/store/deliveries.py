@@ -28,7 +28,7 @@ class Delivery:
 def take(conn: Connection, delivery: Delivery) -> bool:
     """False if the id is known already; whoever asks at the same moment waits for the first to commit."""
     row = {"id": delivery.id, "path": delivery.path, "received_at": delivery.received_at}
-    return bool(dialects.of(conn).insert(conn, deliveries, [row], ["id"]))
+    return dialects.of(conn).insert(conn, deliveries, [row], ["id"]).count() > 0
 
 
 def started(conn: Connection, delivery_id: str, entries: Sequence[Started]) -> None:

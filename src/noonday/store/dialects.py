@@ -125,13 +125,13 @@ class Sqlite:
 
     def insert(
         self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
-    ) -> int:
+    ) -> Asked:
         if not rows:
-            return 0
+            return NOTHING
         columns = tuple(rows[0])
         sql, converters = bulk.sqlite_insert(table, columns, tuple(unique))
         values = bulk.columns_of(rows, columns, converters)
-        return conn.exec_driver_sql(sql, list(zip(*values, strict=True))).rowcount
+        return shortcuts.heard(conn, sql, list(zip(*values, strict=True)))
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
         ids, each = bulk.keyed(rows, key)
@@ -278,13 +278,13 @@ class Postgres:
 
     def insert(
         self, conn: Connection, table: Table, rows: Sequence[Values], unique: Sequence[str] = ()
-    ) -> int:
+    ) -> Asked:
         if not rows:
-            return 0
+            return NOTHING
         columns = tuple(rows[0])
         sql = bulk.postgres_insert(table, (), columns, tuple(unique))
         values = bulk.columns_of(rows, columns, bulk.postgres_converters(table, columns))
-        return shortcuts.ask(conn, sql, [bulk.array_text(column) for column in values]).count()
+        return shortcuts.ask(conn, sql, [bulk.array_text(column) for column in values])
 
     def update(self, conn: Connection, table: Table, rows: Sequence[Values], key: str = "id") -> Asked:
         ids, each = bulk.keyed(rows, key)

@@ -64,7 +64,8 @@ def append(conn: Connection, news: Sequence[News]) -> None:
         }
         for one in news
     ]
-    if dialects.of(conn).insert(conn, events, rows):
+    if rows:
+        dialects.of(conn).insert(conn, events, rows)
         tell(conn, EVENTS)
 
 

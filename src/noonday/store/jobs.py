@@ -41,7 +41,7 @@ from noonday.store.job_search import (
     some,
 )
 from noonday.store.notices import CANCEL, JOBS, tell
-from noonday.store.prepared import prepared
+from noonday.store.prepared import prepared, quick
 from noonday.store.reading import RowError, may_be_id
 from noonday.store.rows import job_from_row, job_rows, job_values
 from noonday.store.tables import CLEAN, DEPENDS_ON, ON_SUCCESS_OF, job_dependencies, jobs
@@ -79,11 +79,10 @@ __all__ = [
 
 
 def add(conn: Connection, job: Job) -> Job:
-    taken = _holder(conn, name=job.name, job_id=job.id).first()
-    if taken is not None:
-        raise _taken(job, taken.id)
+    if holders := _holder(conn, name=job.name, job_id=job.id):
+        raise _taken(job, holders[0][0])
     try:
-        dialects.of(conn).insert(conn, jobs, [job_values(job)])
+        dialects.of(conn).insert(conn, jobs, [job_values(job)]).count()
     except IntegrityError as exc:  # somebody was faster
         raise _taken(job, None) from exc
     dialects.of(conn).insert(conn, job_dependencies, _edges(job))
@@ -91,7 +90,7 @@ def add(conn: Connection, job: Job) -> Job:
     return job
 
 
-@prepared
+@quick
 def _holder(_: Answers) -> Select[Any]:
     return select(jobs.c.id).where(or_(_NAMED, _ITSELF))
 
@@ -99,7 +98,7 @@ def _holder(_: Answers) -> Select[Any]:
 def add_many(conn: Connection, made: Sequence[Job]) -> None:
     """As `add`, for very many at once."""
     try:
-        insert_alike(conn, jobs, job_rows(made))
+        insert_alike(conn, jobs, job_rows(made)).count()
     except IntegrityError as exc:
         raise Conflict("one of the ids or names is taken by another job") from exc
     edges = [edge for job in made for edge in _edges(job)]

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, Text, bindparam, delete, select, upda
 
 from noonday.store import dialects
 from noonday.store.dialects import Answers
-from noonday.store.prepared import prepared
+from noonday.store.prepared import quick
 from noonday.store.tables import meta
 
 SIGNING = "signing_secret"
@@ -17,11 +17,11 @@ STALE_LOCKS = "stale_locks_cleared"
 
 
 def get(conn: Connection, key: str) -> str | None:
-    found: str | None = _value(conn, key=key).scalar()
-    return found
+    found = _value(conn, key=key)
+    return found[0][0] if found else None
 
 
-@prepared
+@quick
 def _value(_: Answers) -> Select[Any]:
     return select(meta.c.value).where(meta.c.key == bindparam("key", type_=Text))
 

@@ -35,7 +35,7 @@ def plan(conn: Connection, planned: Sequence[Execution], pledged: Collection[Exe
         return 0
     dialect = dialects.of(conn)
     rows = _numbered(conn, [_values(execution, pledged) for execution in planned])
-    made = dialect.insert(conn, executions, _without_empty(rows), SLOT) if rows else 0
+    made = dialect.insert(conn, executions, _without_empty(rows), SLOT).count()
     if made:
         _tell(conn, planned)
     return made
@@ -102,7 +102,7 @@ def plan_due(
     count = inserted.count()
     if lapses:
         rows = _without_empty([planned_values(lapse) for lapse in lapses])
-        count += dialects.of(conn).insert(conn, executions, rows, SLOT)
+        count += dialects.of(conn).insert(conn, executions, rows, SLOT).count()
     if count:
         _tell(conn, lapses)
     return Planned(count, pledges)

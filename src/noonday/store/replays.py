@@ -42,7 +42,7 @@ def take(conn: Connection, claim: Claim, fingerprint: str, until: datetime) -> R
     """None if it is ours to answer now, else what is known under this id."""
     dialect = dialects.of(conn)
     values = {"fingerprint": fingerprint, "created_at": claim.at, "expires_at": until}
-    if dialect.insert(conn, replays, [{"id": claim.id, **values}], ("id",)):
+    if dialect.insert(conn, replays, [{"id": claim.id, **values}], ("id",)).count():
         return None
     row = conn.execute(dialect.locked(select(replays).where(replays.c.id == claim.id), replays)).first()
     if row is None:  # freed or pruned since

@@ -122,10 +122,9 @@ def _own_page(headers: Headers, host: str) -> bool:
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes | Response:
-    too_much = answer(413, f"the body is larger than {MAX_BODY} bytes", headers={"Connection": "close"})
     announced = headers.get("content-length", "")
     if announced.isdecimal() and (len(announced) > _MOST_DIGITS or int(announced) > MAX_BODY):
-        return too_much
+        return _too_much()
     parts: list[bytes] = []
     size, more = 0, True
     while more:
@@ -135,8 +134,12 @@ async def _read(headers: Headers, receive: Receive) -> bytes | Response:
         parts.append(message.get("body", b""))
         size, more = size + len(parts[-1]), message.get("more_body", False)
         if size > MAX_BODY:
-            return too_much
+            return _too_much()
     return b"".join(parts)
+
+
+def _too_much() -> Response:
+    return answer(413, f"the body is larger than {MAX_BODY} bytes", headers=_HANG_UP)
 
 
 def _checked(scope: Scope, headers: Headers, body: bytes) -> Response | None:
