@@ -218,6 +218,21 @@ async def test_a_crowd_takes_no_room_from_what_is_due_meanwhile(
     assert scheduler.clock.now() < moment
 
 
+async def test_a_killed_one_starts_nothing_of_what_it_had_claimed_ahead(
+    scheduler: ManualInstance, moment: datetime
+) -> None:
+    await claim_ahead(scheduler, moment)
+    slots = scheduler.engine.slots
+    scheduler.clock.move_to(moment)
+    slots._coming._ring()
+    assert slots.busy > 0
+    assert slots.waiting > 0
+    await scheduler.kill()
+    slots._coming._ring()
+    assert slots.waiting == 0
+    assert not [task for task in asyncio.all_tasks() if "Slots._work" in repr(task)]
+
+
 async def test_who_waits_for_one_moment_comes_in_the_order_of_the_claims(
     scheduler: ManualInstance, moment: datetime
 ) -> None:

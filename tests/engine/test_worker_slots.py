@@ -15,6 +15,7 @@ from noonday.domain.job import Lane, Overlap, OverlapPolicy
 from noonday.domain.schedule import Cron, Immediate, Interval, IntervalUnit, Manual, Once
 from noonday.domain.target import PythonTarget
 from noonday.engine.pace import Pace
+from noonday.engine.slots import Slots
 from noonday.store import history
 from noonday.targets.tasks import current
 from noonday.testing import ManualInstance
@@ -153,12 +154,12 @@ async def test_a_little_room_is_left_until_it_is_more_where_much_is_at_hand(
     scheduler: ManualInstance, at_hand: int, room: int, sated: bool
 ) -> None:
     slots = scheduler.engine.slots
-    assert not slots.sated, "nothing is known of how long runs take"
+    assert not slots._sated, "nothing is known of how long runs take"
     for _ in range(100):
         slots._pace.ran(0.0)
     assert slots._pace.ahead == 1000
     slots._coming._count = at_hand
-    assert (slots.room, slots.sated) == (room, sated)
+    assert (slots.room, slots._sated) == (room, sated)
 
 
 async def test_it_hands_back_what_it_claimed_ahead_and_cannot_start(db_url: str) -> None:
@@ -280,6 +281,39 @@ async def test_it_fires_every_instant_once_with_two_instances(scheduler: ManualI
     async with scheduler.another():
         await scheduler.tick(hours=5)
     assert len(seen) == len(set(seen)) == 50
+
+
+async def test_with_much_at_hand_it_claims_many_at_a_time_unless_there_is_news(
+    scheduler: ManualInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    @scheduler.task
+    def work() -> None:
+        ran.append(current().job_name)
+
+    worker = scheduler.engine.worker
+    await scheduler.add("first", Immediate(), "work")
+    await scheduler.run_once()
+    monkeypatch.setattr(Slots, "_sated", property(lambda _: True))
+    worker._claimed_at = scheduler.clock.monotonic()
+    worker.wake.clear()
+    assert await worker.run_once() == timedelta(seconds=0.05)
+
+    await scheduler.add("second", Immediate(), "work")
+    await scheduler.engine.planner.run_once()
+    async with asyncio.timeout(20):
+        await worker.wake.wait()  # until the plan was heard of
+    await worker.run_once()
+    assert [run.state for run in await scheduler.history("second")] == [ExecutionState.RUNNING]
+
+    worker.wake.clear()
+    assert await worker.run_once() == timedelta(seconds=0.05)
+    monkeypatch.setattr(Slots, "_sated", property(lambda _: False))
+    scheduler.engine.slots._offer_room()
+    assert worker.wake.is_set()
+    await scheduler.run_once()
+    assert ran == ["first", "second"]
 
 
 async def test_a_claim_waits_for_ends_only_where_it_found_nothing_but_held_jobs(

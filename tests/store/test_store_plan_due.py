@@ -173,6 +173,21 @@ def test_workers_are_told_if_there_is_something_new(db: Database, count: int) ->
     assert db.write_now(work) is bool(count)
 
 
+@pytest.mark.parametrize(("versions", "told"), [([2], False), ([2, 1], True), ([1], True)])
+def test_workers_are_not_told_of_what_comes_by_the_streams(
+    db: Database, versions: list[int], told: bool
+) -> None:
+    made = [due_job(scheduler_version=version) for version in versions]
+    add(db, *made)
+
+    def work(conn: Connection) -> bool:
+        plans = [(due, a_plan(*fires(0))) for due in jobs.due(conn, NOON)]
+        assert executions.plan_due(conn, plans, NOON, {Lane.NORMAL}).rows == len(versions)
+        return notices.WORK in notices.told(conn)
+
+    assert db.write_now(work) is told
+
+
 def test_planning_nothing_is_nothing(db: Database) -> None:
     assert db.write_now(lambda conn: executions.plan_due(conn, [], NOON)) == (0, [])
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 LONGEST_WAIT: Final = 1.0  # seconds that a claim may wait here for a slot before it is handed back
 _UNSETTLED: Final = 5  # claims' worth of ends that may wait to be durable: after a crash they run once more
+_GATHER: Final = 0.05  # seconds between two claims at the most, where so much is at hand that there is time
 _IN_A_ROW: Final = 16  # runs in one task: then the event loop looks after everybody else
 _NO_DELIVERIES: Final[Mapping[ExecutionId, Delivery]] = {}
 
@@ -121,8 +123,17 @@ class Slots:
             free = min(free, self._made_durable - self._reserved)
         return max(0, min(free, self.most))
 
+    def rest(self, claimed_at: float, wake: asyncio.Event) -> timedelta:
+        """How long the next claim may wait, unless it is woken: with much at hand, until there is room that
+        is worth it; `claimed_at`: the newest one, of the monotonic clock."""
+        left = claimed_at + _GATHER - self._clock.monotonic()
+        if left <= 0 or not self._sated:
+            return timedelta()
+        _add(self._patient, wake)
+        return timedelta(seconds=left)
+
     @property
-    def sated(self) -> bool:
+    def _sated(self) -> bool:
         """Is so much at hand that a claim for the little room there is may wait until there is more?"""
         ahead, waiting = self._pace.ahead, len(self._ready) + self._coming.near
         return waiting > ahead // 2 and self._room(ahead, waiting) < ahead // 4
@@ -147,11 +158,9 @@ class Slots:
                 self._unclaimed.set()
             self._offer_room()
 
-    def ask(self, wake: asyncio.Event, *, patient: bool = False) -> None:
-        """Wake me once there is room; who is patient, once it is more than a little."""
-        asking = self._patient if patient else self._asking
-        if wake not in asking:
-            asking.append(wake)
+    def ask(self, wake: asyncio.Event) -> None:
+        """Wake me once there is room."""
+        _add(self._asking, wake)
 
     def begin(
         self,
@@ -303,8 +312,13 @@ class Slots:
     def _offer_room(self) -> None:
         if self._asking and self.room > 0:
             _wake(self._asking)
-        if self._patient and not self.sated and self.room > 0:
+        if self._patient and not self._sated and self.room > 0:
             _wake(self._patient)
+
+
+def _add(asking: list[asyncio.Event], wake: asyncio.Event) -> None:
+    if wake not in asking:
+        asking.append(wake)
 
 
 def _wake(asking: list[asyncio.Event]) -> None:

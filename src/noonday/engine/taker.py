@@ -29,7 +29,6 @@ from noonday.store.executions import ClaimOrder, Taken
 log = structlog.get_logger(__name__)
 
 _AGAIN: Final = 0.01  # seconds until a row that another transaction holds is asked for again
-_GATHER: Final = 0.05  # seconds between two claims at the most, where so much is at hand that there is time
 _RESCUE_EVERY: Final = 2.0  # seconds
 _ABANDONED: Final = 100  # messages taken over in one look
 
@@ -88,7 +87,7 @@ class Taker(Actor):
         self._epoch = 0
         own = zlib.crc32(config.instance_id.encode()) / 2**32  # so that not all look at once
         self._look_every = config.lease.total_seconds() / 2 * (0.75 + own / 2)
-        self._look_at = self._rescue_at = self._gather_until = float("-inf")
+        self._look_at = self._rescue_at = self._claimed_at = float("-inf")
 
     async def drained(self) -> None:
         """Wait until everything undecided was handed back; the slots must be draining."""
@@ -117,10 +116,8 @@ class Taker(Actor):
         await self._look_back()
         if not self._slots.room:
             return await self._without_room()
-        if self._gathers:
-            self._slots.ask(self.wake, patient=True)
-            left = timedelta(seconds=self._gather_until - self.clock.monotonic())
-            return min(self._next_try(), left)
+        if not self._due() and (rest := self._slots.rest(self._claimed_at, self.wake)):
+            return min(self._next_try(), rest)
         if not self._eager and not self._due():
             await self._take(self._slots.room, min(self._config.wait, self._next_try()))
         others = self._slots.claiming
@@ -141,12 +138,6 @@ class Taker(Actor):
         if self._kept:
             return max(self._next_try(), timedelta(seconds=_AGAIN))
         return timedelta(seconds=LONGEST_WAIT) if self._slots.waiting else None
-
-    @property
-    def _gathers(self) -> bool:
-        """May a claim wait until there is room for more? Much is at hand, and nothing is late."""
-        lately = self.clock.monotonic() < self._gather_until
-        return lately and self._slots.sated and not self._due()
 
     def _due(self, within: float = 0.0) -> list[_Kept]:
         until = self.clock.monotonic() + within
@@ -222,8 +213,7 @@ class Taker(Actor):
             self._acker.done(given_up)
 
     async def _claim_together(self, mine: Sequence[_Kept]) -> None:
-        claimed_at = self.clock.monotonic()  # before the lease is asked for
-        self._gather_until = claimed_at + _GATHER
+        claimed_at = self._claimed_at = self.clock.monotonic()  # before the lease is asked for
         ids = [one.delivery.execution_id for one in mine]
         order = self._order(len(ids))
         claim = partial(executions.claim_these, order=order, ids=ids)

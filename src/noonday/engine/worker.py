@@ -53,7 +53,8 @@ class Worker(Actor):
         streams: Streams,
         config: WorkerConfig,
     ) -> None:
-        super().__init__(clock=clock, wake=db.subscribe(WORK))
+        self._notices = db.subscribe(WORK)
+        super().__init__(clock=clock, wake=self._notices)
         streams.watch(self.wake)
         self._db = db
         self._counters = counters
@@ -62,6 +63,8 @@ class Worker(Actor):
         self._doubts = slots.hands.doubts
         self._config = config
         self._lead = Lead(config.lead)
+        self._claimed_at = float("-inf")
+        self._told = 0  # of the notices, before the newest claim
         self._meetings = Meetings(clock=clock, doubts=self._doubts, settler=slots.hands.settler)
         self._crowds = Crowds(db=db, slots=slots.size, batch=slots.most, longest=longest_lead(config.lead))
         self._pause = _LOCKED_ELSEWHERE
@@ -83,6 +86,8 @@ class Worker(Actor):
     async def run_once(self) -> Wish:
         self._slots.hand_back_what_waits()
         await self._doubts.resolve()
+        if self._told == self._notices.told and (rest := self._slots.rest(self._claimed_at, self.wake)):
+            return rest
         crowd = self._crowds.share if self._slots.welcomes(self._crowds.share) else 0
         with self._slots.reserve(crowd) as room:
             if not room:
@@ -110,7 +115,8 @@ class Worker(Actor):
         return min(next_at, asked_at + self._lead.wake)
 
     async def _claim(self, limit: int, now: datetime, lead: timedelta) -> tuple[list[Claim], datetime | None]:
-        claimed_at = self.clock.monotonic()  # before the lease is asked for
+        claimed_at = self._claimed_at = self.clock.monotonic()  # before the lease is asked for
+        self._told = self._notices.told
         order = ClaimOrder(
             instance_id=self._config.instance_id,
             limit=limit,

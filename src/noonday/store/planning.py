@@ -37,12 +37,12 @@ def plan(conn: Connection, planned: Sequence[Execution], pledged: Collection[Exe
     rows = _numbered(conn, [_values(execution, pledged) for execution in planned])
     made = dialect.insert(conn, executions, _without_empty(rows), SLOT).count()
     if made:
-        _tell(conn, planned)
+        tell(conn, WORK)
+        _tell_of_skips(conn, planned)
     return made
 
 
-def _tell(conn: Connection, planned: Iterable[Execution]) -> None:
-    tell(conn, WORK)
+def _tell_of_skips(conn: Connection, planned: Iterable[Execution]) -> None:
     for execution in planned:
         if execution.skip_reason is not None:
             skipped(conn, execution.job_id, execution.skip_reason, execution.skipped_count)
@@ -103,8 +103,10 @@ def plan_due(
     if lapses:
         rows = _without_empty([planned_values(lapse) for lapse in lapses])
         count += dialects.of(conn).insert(conn, executions, rows, SLOT).count()
+    if count and len(pledges) < len(runs.ids):  # of what is pledged the streams will tell
+        tell(conn, WORK)
     if count:
-        _tell(conn, lapses)
+        _tell_of_skips(conn, lapses)
     return Planned(count, pledges)
 
 

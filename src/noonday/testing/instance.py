@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -79,6 +79,7 @@ class ManualInstance:
         self._peers: list[ManualInstance] = [self]
         self._exits = AsyncExitStack()
         self._wishes: list[Wish] = []
+        self._attempts: set[asyncio.Task[None]] = set()  # that go on, or are about to begin
         self._stopped = False
 
     async def __aenter__(self) -> Self:
@@ -116,7 +117,7 @@ class ManualInstance:
             leadership=self._leadership(),
         )
         self.engine = Engine(around, self._config)
-        self.engine.slots.spawn = asyncio.get_running_loop().create_task
+        self.engine.slots.spawn = self._attempt
         self._stopped = False
 
     def _leadership(self) -> tuple[DatabaseLeadership, ...]:
@@ -180,10 +181,16 @@ class ManualInstance:
     async def kill(self) -> None:
         """As kill -9: what runs stops in the middle, nothing is written, the leases stay behind."""
         self._stopped = True
-        running = [held.task for held in self.engine.leases if held.task is not None]
-        for attempt in running:
+        self.engine.slots.forsake()
+        for attempt in self._attempts:
             attempt.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*self._attempts, return_exceptions=True)
+
+    def _attempt(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        made = asyncio.get_running_loop().create_task(work)
+        self._attempts.add(made)
+        made.add_done_callback(self._attempts.discard)
+        return made
 
     async def restart(self) -> None:
         """A new process of the same configuration; what the old one held is still leased to it."""
