@@ -109,6 +109,8 @@ def _say(words: str) -> None:
 def choice_of(words: Sequence[str] | None = None) -> tuple[Choice, argparse.Namespace]:
     parser = _parser()
     told = parser.parse_args(words)
+    if told.environment and not environment.is_one(told.environment):
+        parser.error(f"--environment: there is no environment in {told.environment}")
     base = QUICK if told.quick else Choice()
     sections = _among(parser, "--only", told.only, SECTIONS) if told.only else base.sections
     families = frozenset(

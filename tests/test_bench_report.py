@@ -198,7 +198,9 @@ def test_it_chooses_what_is_asked_for() -> None:
     assert names == {"pgqueuer", "celery", "celery, results", "celery beat"}
 
 
-@pytest.mark.parametrize("words", [["--only", "speed"], ["--peers", "cron"]])
+@pytest.mark.parametrize(
+    "words", [["--only", "speed"], ["--peers", "cron"], ["--rates", "many"], ["--environment", "nowhere"]]
+)
 def test_it_refuses_what_it_does_not_know(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         choice_of(words)

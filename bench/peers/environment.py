@@ -10,12 +10,13 @@ WANTED = Path(__file__).parent / "requirements.txt"
 CACHE = Path(__file__).parents[2] / ".bench" / "peers"
 
 
+def is_one(folder: Path) -> bool:
+    return Path(python_in(folder)).exists()
+
+
 def python_in(folder: Path) -> str:
-    """The interpreter of an environment that somebody else has made."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        raise FileNotFoundError(f"there is no environment in {folder}")
-    return str(python)
+    """The interpreter of an environment."""
+    return str(folder / "bin" / "python")
 
 
 def own_python(folder: Path = CACHE) -> str:

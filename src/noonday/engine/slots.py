@@ -124,10 +124,10 @@ class Slots:
         return max(0, min(free, self.most))
 
     def rest(self, claimed_at: float, wake: asyncio.Event) -> timedelta:
-        """How long the next claim may wait, unless it is woken: with much at hand, until there is room that
-        is worth it; `claimed_at`: the newest one, of the monotonic clock."""
+        """How long the next claim may wait, unless it is woken: with much at hand and a little room, until
+        there is room that is worth it; `claimed_at`: the newest one, of the monotonic clock."""
         left = claimed_at + _GATHER - self._clock.monotonic()
-        if left <= 0 or not self._sated:
+        if left <= 0 or not self.room or not self._sated:
             return timedelta()
         _add(self._patient, wake)
         return timedelta(seconds=left)
