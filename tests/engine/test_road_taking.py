@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import Connection
@@ -12,10 +13,13 @@ from sqlalchemy import Connection
 from noonday.domain.errors import Unavailable
 from noonday.domain.execution import ExecutionId, Road
 from noonday.domain.outcome import Outcome
+from noonday.domain.schedule import Once
+from noonday.engine.engine import Role
 from noonday.engine.slots import Slots
 from noonday.ports import Delivery, Run
 from noonday.store import executions, instances
 from noonday.store.executions import ClaimOrder, Taken
+from noonday.store.notices import PLEDGED, WORK, tell
 from noonday.testing import Faults
 from tests.engine.road_steps import (
     CLOCK,
@@ -201,6 +205,51 @@ async def test_what_could_not_be_claimed_is_asked_for_again_however_much_is_at_h
         taker._claimed_at = CLOCK.monotonic() + 60
         await taker.run_once()
         await until(lambda: one.target.ran == [execution_id], "the run")
+
+
+async def test_a_worker_hears_of_what_is_pledged_only_where_the_streams_cannot_be_used(
+    db_url: str,
+) -> None:
+    road = a_road()
+    async with by_hand(db_url, road, instance_id="one") as one:
+        worker, all_are_told = one.engine.worker, one.db.subscribe(PLEDGED)
+
+        def say(conn: Connection, topic: str) -> None:
+            tell(conn, PLEDGED)
+            tell(conn, topic)
+
+        async def hears(topic: str) -> bool:
+            worker.wake.clear()
+            all_are_told.clear()
+            await one.db.write(partial(say, topic=topic))
+            async with asyncio.timeout(20):
+                await all_are_told.wait()
+            await asyncio.sleep(0)  # whoever else was told in the same breath
+            return worker.wake.is_set()
+
+        assert not await hears(PLEDGED)
+        assert await hears(WORK)
+        road.down("one")
+        await one.engine.streams.run_once()
+        assert not one.engine.streams.up
+        assert await hears(PLEDGED)
+
+
+async def test_a_worker_that_alone_is_cut_off_runs_what_others_pledge(db_url: str) -> None:
+    """Nobody but it has hands, and whoever plans does not know that nobody takes the messages."""
+    road = a_road()
+    road.down("cut off")
+    async with (
+        machine(db_url, queue=road.queue, roles=frozenset({Role.SCHEDULER}), instance_id="planner") as one,
+        machine(db_url, queue=road.queue, roles=WORKER, instance_id="cut off") as two,
+        two.running(),
+        one.running(),
+    ):
+        await until(lambda: not two.engine.streams.up, "it knows that it is cut off")
+        await until(lambda: bool(one.engine.feeder.lanes), "pledges are taken")
+        await add(one.db, Once(run_at=CLOCK.now() + timedelta(seconds=1)))
+        await until(lambda: len(two.target.ran) == 1, "the run", seconds=10)
+        assert one.engine.counters.enqueued == 1
 
 
 async def test_a_message_that_is_early_waits_for_its_moment(db_url: str) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from noonday.clock import Clock
+from noonday.domain.execution import Road
 from noonday.engine.counters import Counters
 from noonday.engine.crowds import Crowds, longest_lead
 from noonday.engine.loop import AT_ONCE, Actor, Wish
@@ -20,7 +21,7 @@ from noonday.ports import Claim
 from noonday.store import executions
 from noonday.store.database import Database
 from noonday.store.executions import ClaimOrder
-from noonday.store.notices import WORK
+from noonday.store.notices import PLEDGED, WORK
 
 # Due, but not ours to take: look again soon, and not so soon while that lasts.
 _LOCKED_ELSEWHERE: Final = timedelta(milliseconds=5)
@@ -53,7 +54,8 @@ class Worker(Actor):
         streams: Streams,
         config: WorkerConfig,
     ) -> None:
-        self._notices = db.subscribe(WORK)
+        self._notices = db.subscribe(WORK, PLEDGED)
+        self._notices.heeds = lambda topics: WORK in topics or Road.STREAMS in streams.roads
         super().__init__(clock=clock, wake=self._notices)
         streams.watch(self.wake)
         self._db = db

@@ -106,7 +106,7 @@ class Database:
         with self._ears:
             found = {one for topic in topics for one in self._subscribers.get(topic, ())}
         for subscription in found:
-            subscription.set_from_anywhere()
+            subscription.set_from_anywhere(topics)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.close_now)
@@ -195,12 +195,14 @@ class Subscription(asyncio.Event):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.told = 0  # how often, for one whose event is set for other reasons too
+        self.heeds: Callable[[frozenset[str]], bool] = lambda _: True
         self._home = loop
 
-    def set_from_anywhere(self) -> None:
+    def set_from_anywhere(self, topics: frozenset[str]) -> None:
         with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-            self._home.call_soon_threadsafe(self._tell)
+            self._home.call_soon_threadsafe(self._tell, topics)
 
-    def _tell(self) -> None:
-        self.told += 1
-        self.set()
+    def _tell(self, topics: frozenset[str]) -> None:
+        if self.heeds(topics):
+            self.told += 1
+            self.set()

@@ -15,13 +15,14 @@ Skip = tuple[JobId, SkipReason]
 
 JOBS: Final = "jobs"  # a definition or a cursor changed: the planner looks again
 WORK: Final = "work"  # something became claimable, now or later: workers look again
+PLEDGED: Final = "pledged"  # the same, of what the streams will bring: a matter for those who cannot use them
 CANCEL: Final = "cancel"  # a running execution is asked to stop
 INSTANCES: Final = "instances"  # somebody wants an instance to drain or to resume, or a leader resigned
 BREAKERS: Final = "breakers"  # a circuit breaker opened, closed or was reset
 SERVICES: Final = "services"  # a service got another base URL
 EVENTS: Final = "events"  # something new is in the table of events: streams go on
 
-TOPICS: Final = (JOBS, WORK, CANCEL, INSTANCES, BREAKERS, SERVICES, EVENTS)
+TOPICS: Final = (JOBS, WORK, PLEDGED, CANCEL, INSTANCES, BREAKERS, SERVICES, EVENTS)
 _KEY = "noonday.topics"
 _SKIPS = "noonday.skips"
 _NONE: Final[Mapping[Skip, int]] = {}

@@ -17,7 +17,7 @@ from noonday.ports import Parcel, Pledge
 from noonday.store import bulk_plans, dialects
 from noonday.store.execution_rows import planned_values
 from noonday.store.job_cursors import Due
-from noonday.store.notices import WORK, skipped, tell
+from noonday.store.notices import PLEDGED, WORK, skipped, tell
 from noonday.store.records import lapsed, road_of
 from noonday.store.shortcuts import NOTHING
 from noonday.store.tables import SLOT, executions, jobs
@@ -103,9 +103,8 @@ def plan_due(
     if lapses:
         rows = _without_empty([planned_values(lapse) for lapse in lapses])
         count += dialects.of(conn).insert(conn, executions, rows, SLOT).count()
-    if count and len(pledges) < len(runs.ids):  # of what is pledged the streams will tell
-        tell(conn, WORK)
     if count:
+        tell(conn, PLEDGED if len(pledges) == len(runs.ids) and not lapses else WORK)
         _tell_of_skips(conn, lapses)
     return Planned(count, pledges)
 
