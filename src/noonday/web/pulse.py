@@ -175,8 +175,9 @@ def _words(slot: PulseSlot, zone: ZoneInfo) -> str:
 def _summary(hours: Sequence[Hour], *, estimated: bool) -> str:
     done, failed = (sum(hour.counts[name] for hour in hours) for name in ("completed", "failed"))
     ahead = f"{'about ' if estimated else ''}{sum(hour.expected for hour in hours):,}"
+    runs = "run" if done == 1 else "runs"
     return (
-        f"In the last six hours {done:,} runs completed and {failed:,} failed; {ahead} come in the next six"
+        f"In the last six hours {done:,} {runs} completed and {failed:,} failed; {ahead} come in the next six"
     )
 
 
