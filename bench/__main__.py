@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -169,6 +170,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def main() -> None:
     choice, told = choice_of()
+    for ending in (signal.SIGINT, signal.SIGTERM):  # what it has started ends too, behind nohup as well
+        signal.signal(ending, signal.default_int_handler)
     python = sys.executable
     if choice.families and set(choice.sections) - {"limits", "pages", "http"}:
         python = environment.python_in(told.environment) if told.environment else environment.own_python()
