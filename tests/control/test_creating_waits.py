@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -63,8 +61,11 @@ async def test_a_name_that_is_taken_meanwhile_is_refused_as_such(
 ) -> None:
     desk = Desk(db)
     there = await desk.new()
-    nobody: Callable[..., list[object]] = lambda conn, **_: []  # noqa: E731 - as if somebody were faster
-    monkeypatch.setattr(jobs, "_holder", nobody)
+
+    def free(conn: Connection, **asked: str) -> list[object]:
+        return []  # as if somebody were faster
+
+    monkeypatch.setattr(jobs, "_holder", free)
 
     def add(conn: Connection) -> None:
         jobs.add(conn, a_job(**{taken: getattr(there, taken)}))
